@@ -1,0 +1,162 @@
+//! An object as the bytes that clients will get, with the one gap that only the store can fill: its resourceVersion.
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use crate::Revision;
+
+/// JSON bytes of an object, split where the digits of `metadata.resourceVersion` belong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl Encoded {
+    /// Encodes an object. A resourceVersion that it already has is left out.
+    pub fn new(object: &Map<String, Value>) -> Self {
+        let mut out = Vec::with_capacity(1024);
+        let mut split = 0;
+        let empty = Map::new();
+        let metadata = object.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
+        out.push(b'{');
+        let mut separator = Separator::default();
+        // `metadata` keeps its place among the sorted keys, also where the object came without one.
+        for (key, value) in object.range_before("metadata") {
+            separator.write(&mut out);
+            write_entry(&mut out, key, value);
+        }
+        separator.write(&mut out);
+        out.extend_from_slice(b"\"metadata\":");
+        write_metadata(&mut out, metadata, &mut split);
+        for (key, value) in object.range_after("metadata") {
+            separator.write(&mut out);
+            write_entry(&mut out, key, value);
+        }
+        out.push(b'}');
+        let after = out.split_off(split);
+        Self { before: out, after }
+    }
+
+    /// The bytes with this revision filled in.
+    pub fn at(&self, revision: Revision) -> Bytes {
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(revision.0);
+        let mut out = Vec::with_capacity(self.before.len() + digits.len() + self.after.len());
+        out.extend_from_slice(&self.before);
+        out.extend_from_slice(digits.as_bytes());
+        out.extend_from_slice(&self.after);
+        out.into()
+    }
+
+    /// Where the digits of the revision begin.
+    pub fn version_at(&self) -> usize {
+        self.before.len()
+    }
+
+    /// How many bytes it takes without the digits.
+    pub fn len(&self) -> usize {
+        self.before.len() + self.after.len()
+    }
+
+    /// Never: there is always at least the metadata.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Gives a stored value another revision, without parsing it.
+///
+/// `version_at` is where the digits begin, as [`Encoded::version_at`] said when it was stored.
+pub fn with_revision(value: &[u8], version_at: usize, revision: Revision) -> Bytes {
+    let (before, rest) = value.split_at(version_at.min(value.len()));
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    Encoded { before: before.to_vec(), after: rest[digits..].to_vec() }.at(revision)
+}
+
+fn write_metadata(out: &mut Vec<u8>, metadata: &Map<String, Value>, split: &mut usize) {
+    out.push(b'{');
+    let mut separator = Separator::default();
+    for (key, value) in metadata.range_before("resourceVersion") {
+        separator.write(out);
+        write_entry(out, key, value);
+    }
+    separator.write(out);
+    out.extend_from_slice(b"\"resourceVersion\":\"");
+    *split = out.len();
+    out.push(b'"');
+    for (key, value) in metadata.range_after("resourceVersion") {
+        separator.write(out);
+        write_entry(out, key, value);
+    }
+    out.push(b'}');
+}
+
+fn write_entry(out: &mut Vec<u8>, key: &str, value: &Value) {
+    serde_json::to_writer(&mut *out, key).expect("a string always encodes");
+    out.push(b':');
+    serde_json::to_writer(&mut *out, value).expect("a JSON value always encodes");
+}
+
+/// A comma before every entry but the first.
+#[derive(Default)]
+struct Separator(bool);
+
+impl Separator {
+    fn write(&mut self, out: &mut Vec<u8>) {
+        if self.0 {
+            out.push(b',');
+        }
+        self.0 = true;
+    }
+}
+
+/// The sorted entries on either side of a key, which itself is in neither.
+trait Around {
+    fn range_before<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a String, &'a Value)>;
+    fn range_after<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a String, &'a Value)>;
+}
+
+impl Around for Map<String, Value> {
+    fn range_before<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        self.iter().filter(move |(k, _)| k.as_str() < key)
+    }
+
+    fn range_after<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        self.iter().filter(move |(k, _)| k.as_str() > key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn encode(object: Value) -> Encoded {
+        Encoded::new(object.as_object().unwrap())
+    }
+
+    #[test]
+    fn the_revision_is_spliced_into_metadata() {
+        let encoded = encode(json!({
+            "kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "\"x\""},
+            "metadata": {"name": "n", "resourceVersion": "7", "uid": "u"},
+        }));
+        let bytes = encoded.at(Revision(1234));
+        let read: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(
+            read,
+            json!({
+                "kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "\"x\""},
+                "metadata": {"name": "n", "resourceVersion": "1234", "uid": "u"},
+            })
+        );
+        assert_eq!(with_revision(&bytes, encoded.version_at(), Revision(5)), encoded.at(Revision(5)));
+    }
+
+    #[test]
+    fn an_object_without_metadata_gets_one() {
+        let read: Value = serde_json::from_slice(&encode(json!({})).at(Revision(1))).unwrap();
+        assert_eq!(read, json!({"metadata": {"resourceVersion": "1"}}));
+    }
+}

@@ -1,0 +1,23 @@
+//! The vocabulary of a Kubernetes API: keys, revisions, objects, selectors, patches, errors.
+//!
+//! Everything here is a plain function or a plain value: no I/O, no async, no clock that was not passed in.
+
+pub mod attributes;
+pub mod encoded;
+pub mod error;
+pub mod json;
+pub mod key;
+pub mod kinds;
+pub mod names;
+pub mod patch;
+pub mod protobuf;
+pub mod revision;
+pub mod schema;
+pub mod selector;
+pub mod validation;
+
+pub use attributes::Attributes;
+pub use encoded::Encoded;
+pub use key::{ObjectKey, Resource, Uid};
+pub use revision::Revision;
+pub use selector::Selector;
