@@ -1,0 +1,229 @@
+//! The owner of a process's long-lived tasks: none outlives it, and none ends unnoticed.
+
+use std::{collections::HashMap, time::Duration};
+
+use thiserror::Error;
+use tokio::{
+    task::{Id, JoinError, JoinSet},
+    time::{Instant, timeout_at},
+};
+
+use crate::Shutdown;
+
+/// How long tasks may take to end once a stop was requested.
+///
+/// A process shall be gone within a second. The rest of that second is for what comes after the tasks: the last
+/// spans to the collector, the database's last page, the exit itself.
+pub const GRACE: Duration = Duration::from_millis(800);
+
+/// What a task may fail with: any error, as the process only prints it.
+pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A task ended that should have run until a stop was requested.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The task gave up with an error.
+    #[error("{task} failed: {reason}")]
+    Failed {
+        /// The name under which the task was started.
+        task: &'static str,
+        /// Why it gave up.
+        #[source]
+        reason: TaskError,
+    },
+    /// The task returned although nobody had asked it to.
+    #[error("{task} ended although nothing had asked it to; this is a defect of the program")]
+    EndedEarly {
+        /// The name under which the task was started.
+        task: &'static str,
+    },
+    /// The task panicked.
+    #[error("{task} panicked: {message}; this is a defect of the program")]
+    Panicked {
+        /// The name under which the task was started.
+        task: &'static str,
+        /// The text of the panic.
+        message: String,
+    },
+}
+
+/// Owns named tasks and ends the process when one of them ends early.
+///
+/// Dropping it aborts every task that still runs.
+#[derive(Debug)]
+pub struct Supervisor {
+    tasks: JoinSet<Result<(), TaskError>>,
+    names: HashMap<Id, &'static str>,
+    shutdown: Shutdown,
+    grace: Duration,
+}
+
+impl Supervisor {
+    /// A supervisor whose tasks run until `shutdown` is requested.
+    #[must_use]
+    pub fn new(shutdown: Shutdown) -> Self {
+        Self { tasks: JoinSet::new(), names: HashMap::new(), shutdown, grace: GRACE }
+    }
+
+    /// Gives the tasks another time than [`GRACE`] to end after a request.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// The token that stops this supervisor's tasks.
+    #[must_use]
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown.clone()
+    }
+
+    /// Starts a task that runs until a stop is requested. The name begins a sentence: "the compactor".
+    pub fn start<E: Into<TaskError>>(
+        &mut self,
+        name: &'static str,
+        task: impl Future<Output = Result<(), E>> + Send + 'static,
+    ) {
+        let handle = self.tasks.spawn(async move { task.await.map_err(Into::into) });
+        self.names.insert(handle.id(), name);
+    }
+
+    /// Runs until a stop is requested or a task ends early, then ends all tasks and returns.
+    ///
+    /// # Errors
+    /// The first task that ended before the request, or failed on its way out.
+    pub async fn run(mut self) -> Result<(), Failure> {
+        let early = tokio::select! {
+            () = self.shutdown.requested() => Ok(()),
+            Some(ended) = self.tasks.join_next_with_id() => {
+                let (task, outcome) = self.outcome(ended);
+                outcome.and(Err(Failure::EndedEarly { task }))
+            }
+        };
+        self.shutdown.request();
+        let late = self.drain().await;
+        early.and(late)
+    }
+
+    /// Waits for the remaining tasks until the deadline, then aborts the rest.
+    async fn drain(&mut self) -> Result<(), Failure> {
+        let deadline = Instant::now() + self.grace;
+        let mut result = Ok(());
+        while let Ok(next) = timeout_at(deadline, self.tasks.join_next_with_id()).await {
+            let Some(ended) = next else { return result };
+            let (_, outcome) = self.outcome(ended);
+            result = result.and(outcome);
+        }
+        self.tasks.abort_all();
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            let (task, _) = self.outcome(ended);
+            tracing::warn!(task, grace = ?self.grace, "a task did not stop in time and was aborted");
+        }
+        result
+    }
+
+    fn outcome(
+        &self,
+        ended: Result<(Id, Result<(), TaskError>), JoinError>,
+    ) -> (&'static str, Result<(), Failure>) {
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let task = self.names.get(&id).copied().expect("every task was named when it was started");
+        let outcome = match ended {
+            Ok((_, Ok(()))) => Ok(()),
+            Ok((_, Err(reason))) => Err(Failure::Failed { task, reason }),
+            Err(error) => Err(Failure::Panicked { task, message: panic_text(error) }),
+        };
+        (task, outcome)
+    }
+}
+
+fn panic_text(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Ok(payload) => match payload.downcast::<String>() {
+            Ok(text) => *text,
+            Err(payload) => payload.downcast_ref::<&str>().map_or("no text", |text| text).to_owned(),
+        },
+        Err(error) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    async fn until(shutdown: Shutdown) -> io::Result<()> {
+        shutdown.requested().await;
+        Ok(())
+    }
+
+    async fn forever() -> io::Result<()> {
+        std::future::pending().await
+    }
+
+    fn supervisor() -> Supervisor {
+        let mut supervisor = Supervisor::new(Shutdown::new());
+        let shutdown = supervisor.shutdown();
+        supervisor.start("the obedient task", until(shutdown));
+        supervisor
+    }
+
+    #[tokio::test]
+    async fn a_requested_stop_is_a_success() {
+        let supervisor = supervisor();
+        supervisor.shutdown().request();
+        supervisor.run().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_task_that_fails_ends_the_others_and_gives_its_reason() {
+        let mut supervisor = supervisor();
+        supervisor.start("the listener", async { Err(io::Error::other("no more sockets")) });
+        let failure = supervisor.run().await.unwrap_err();
+        assert_eq!(failure.to_string(), "the listener failed: no more sockets");
+    }
+
+    #[tokio::test]
+    async fn a_task_that_returns_early_is_a_failure() {
+        let mut supervisor = supervisor();
+        supervisor.start("the poller", async { io::Result::Ok(()) });
+        let failure = supervisor.run().await.unwrap_err();
+        assert!(matches!(failure, Failure::EndedEarly { task: "the poller" }), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_failure_with_its_text() {
+        let mut supervisor = supervisor();
+        let number = 7;
+        supervisor.start::<io::Error>("the counter", async move { panic!("{number} is odd") });
+        let failure = supervisor.run().await.unwrap_err();
+        assert!(
+            matches!(failure, Failure::Panicked { ref message, .. } if message == "7 is odd"),
+            "{failure}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_task_that_fails_while_stopping_is_reported() {
+        let mut supervisor = supervisor();
+        let requested = supervisor.shutdown().requested();
+        supervisor.start("the writer", async {
+            requested.await;
+            Err(io::Error::other("disk full"))
+        });
+        supervisor.shutdown().request();
+        assert_eq!(supervisor.run().await.unwrap_err().to_string(), "the writer failed: disk full");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_does_not_stop_is_aborted_after_the_grace_time() {
+        let mut supervisor = supervisor();
+        supervisor.start("the deaf task", forever());
+        supervisor.shutdown().request();
+        let before = Instant::now();
+        supervisor.run().await.unwrap();
+        let waited = before.elapsed();
+        assert!(waited >= GRACE && waited < GRACE * 2, "{waited:?}");
+    }
+}
