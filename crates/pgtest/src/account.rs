@@ -1,0 +1,78 @@
+//! The account that the server runs as: PostgreSQL refuses to run as root, and CI machines often are root.
+
+use std::{
+    fs,
+    os::unix::{
+        fs::{MetadataExt, chown},
+        process::CommandExt,
+    },
+    path::Path,
+    process::Command,
+};
+
+use crate::Error;
+
+/// Accounts to give root's server to, the best first. Every Unix has the second.
+const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
+
+/// Whom the server's processes run as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Account {
+    /// The user who runs the tests.
+    Own,
+    /// Somebody without privileges, because the tests run as root.
+    Other { uid: u32, gid: u32 },
+}
+
+impl Account {
+    /// Decides by the owner of a folder that this process has just made.
+    pub(crate) fn for_owner_of(folder: &Path) -> Result<Self, Error> {
+        let owner =
+            fs::metadata(folder).map_err(|error| Error::because("the temporary folder", error))?.uid();
+        if owner != 0 {
+            return Ok(Self::Own);
+        }
+        let users =
+            fs::read_to_string("/etc/passwd").map_err(|error| Error::because("/etc/passwd", error))?;
+        CANDIDATES.iter().find_map(|name| find(&users, name)).ok_or_else(|| {
+            Error(
+                "PostgreSQL does not run as root and there is no user postgres or nobody: add one".to_owned(),
+            )
+        })
+    }
+
+    /// Lets this account own the folder.
+    pub(crate) fn take(self, folder: &Path) -> Result<(), Error> {
+        match self {
+            Self::Own => Ok(()),
+            Self::Other { uid, gid } => chown(folder, Some(uid), Some(gid))
+                .map_err(|error| Error::because("cannot give the temporary folder away", error)),
+        }
+    }
+
+    /// A command that runs as this account, in a folder it may read, without a stray setting of the environment.
+    pub(crate) fn command(self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        // A group of its own keeps Ctrl-C in a terminal from stopping the server before the test has ended.
+        command.current_dir("/").process_group(0);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
+            command.env_remove(name);
+        }
+        if let Self::Other { uid, gid } = self {
+            command.uid(uid).gid(gid);
+        }
+        command
+    }
+}
+
+fn find(users: &str, name: &str) -> Option<Account> {
+    users.lines().find_map(|line| {
+        let fields: Vec<_> = line.split(':').collect();
+        match fields[..] {
+            [user, _, uid, gid, ..] if user == name => {
+                Some(Account::Other { uid: uid.parse().ok()?, gid: gid.parse().ok()? })
+            }
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,50 @@
+//! A child process that cleans up after a server, however the test process ends.
+//!
+//! It waits for the end of its standard input, which comes when the server's value is dropped or the test process
+//! is gone, be it by SIGKILL. `Drop` alone does not run then, nor for a `static`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
+
+use crate::{Error, account::Account, binaries::Binaries};
+
+const SCRIPT: &str = r#"cat >/dev/null; "$1" stop -D "$2/data" -m immediate -s; rm -rf "$2""#;
+
+#[derive(Debug)]
+pub(crate) struct Caretaker {
+    process: Child,
+    folder: PathBuf,
+}
+
+impl Caretaker {
+    /// Takes care of the folder from now on. It runs as the server's account, so it cannot harm anybody else's.
+    pub(crate) fn of(folder: &Path, account: Account, binaries: &Binaries) -> Result<Self, Error> {
+        let process = account
+            .command(Path::new("/bin/sh"))
+            .args(["-c", SCRIPT, "caretaker"])
+            .arg(binaries.path("pg_ctl"))
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| Error::because("cannot start /bin/sh", error))?;
+        Ok(Self { process, folder: folder.to_owned() })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Caretaker {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let cleaned = self.process.wait().is_ok_and(|status| status.success());
+        if !cleaned {
+            eprintln!("pgtest could not remove {}", self.folder.display());
+        }
+    }
+}
