@@ -41,6 +41,24 @@ pub enum Write {
     },
 }
 
+impl Write {
+    /// Where it writes.
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Create { key, .. } | Self::Update { key, .. } | Self::Delete { key, .. } => key,
+        }
+    }
+
+    /// About how much memory it takes, for queues that are bounded in bytes.
+    pub fn size(&self) -> usize {
+        let (Self::Create { body, attributes, .. }
+        | Self::Update { body, attributes, .. }
+        | Self::Delete { body, attributes, .. }) = self;
+        let pairs = attributes.labels().iter().chain(attributes.fields());
+        512 + body.len() + pairs.map(|(key, value)| 64 + key.len() + value.len()).sum::<usize>()
+    }
+}
+
 /// What must hold for the head that a write replaces. The default holds for every head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Precondition {
@@ -70,6 +88,8 @@ pub struct Stored {
     pub uid: Uid,
     /// The object as readers get it.
     pub value: Bytes,
+    /// Where in `value` the digits of the revision begin.
+    pub version_at: usize,
 }
 
 /// A place in key order: a page begins behind it.
@@ -156,7 +176,7 @@ pub struct ClockState {
 }
 
 /// Why the store did not do it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A create found a head.
     #[error("{key} already exists")]

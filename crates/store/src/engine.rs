@@ -1,0 +1,90 @@
+//! What a database must do for the store: nine methods in the store's own words, no SQL.
+//!
+//! Every read sees one committed state (a snapshot), and checks the compaction mark in that same state. Revisions are
+//! consecutive: between two committed revisions there is never a number without its change, until compaction takes it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use model::{ObjectKey, Resource, Revision};
+
+use crate::types::{Change, ClockState, Error, ListQuery, Page, Stored, Write, Written};
+
+/// The writes of one caller: all of them happen, or none.
+pub type Transaction = Vec<Write>;
+
+/// A database that holds the log and the heads.
+#[async_trait]
+pub trait Engine: Send + Sync + 'static {
+    /// The clock as it is now.
+    async fn clock(&self) -> Result<ClockState, Error>;
+
+    /// One object, as of now or as of an older revision. [`Error::Expired`] and [`Error::Future`] where `at` is outside of
+    /// what is kept.
+    async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error>;
+
+    /// A page of objects in key order; see [`ListQuery`] and [`Page`]. `at` is checked as in [`Engine::get`].
+    async fn list(&self, query: &ListQuery) -> Result<Page, Error>;
+
+    /// Commits a batch at once, in order, as [`crate::plan::plan`] says. The outer error is a failure of the database: nothing was
+    /// committed (or, where the connection broke during the commit, it is not known). A transaction whose preconditions do not
+    /// hold fails alone, in `outcomes`.
+    async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error>;
+
+    /// Changes after a cursor, in revision order, of one resource or of all. [`Error::Expired`] where `after` is below the mark.
+    async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error>;
+
+    /// Waits until another server may have committed something since the last call returned. It may ring without reason, and has
+    /// to ring within a bounded time after a commit that it missed. Cancel safe. An engine without other servers never rings.
+    async fn bell(&self);
+
+    /// The newest revision that was committed at least `age` ago; [`Revision::ZERO`] if there is none.
+    async fn older_than(&self, age: Duration) -> Result<Revision, Error>;
+
+    /// One step of compaction, in one small transaction: raises the mark to `through` if it is below, then removes what no
+    /// reader at or above the mark can see, for at most `limit` revisions. Of several servers one sweeps at a time.
+    /// [`Error::Future`] where `through` is ahead of the clock.
+    async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error>;
+
+    /// Gives back files, locks, threads and connections. Afterwards every call answers [`Error::Unavailable`].
+    async fn close(&self);
+}
+
+/// What a batch became.
+#[derive(Debug)]
+pub struct Committed {
+    /// One outcome per transaction, in order: one [`Written`] per write, in order, or why the transaction did not happen.
+    pub outcomes: Vec<Result<Vec<Written>, Error>>,
+    /// What was appended to the log, in revision order, without a gap.
+    pub changes: Vec<Change>,
+}
+
+/// How much of the log to read at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// At most so many changes.
+    pub changes: usize,
+    /// No further change once the values take so many bytes: at least one change is given in any case.
+    pub bytes: usize,
+}
+
+/// A piece of the log.
+#[derive(Debug)]
+pub struct Changes {
+    /// The changes, in revision order.
+    pub changes: Vec<Change>,
+    /// All changes (of the resource) up to here are in the piece: the revision of the last one where it was cut short, else the
+    /// clock's.
+    pub through: Revision,
+}
+
+/// How far a step of compaction came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    /// Everything up to the mark is swept.
+    Done,
+    /// There is more to sweep: take another step.
+    More,
+    /// Another server is sweeping and will do the rest. The mark is raised all the same.
+    Busy,
+}

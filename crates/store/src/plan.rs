@@ -1,0 +1,293 @@
+//! What a batch of transactions does to the database, worked out without one: both engines load, plan, apply.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use model::selector::Target;
+use model::{Attributes, Encoded, ObjectKey, Resource, Revision, Uid};
+
+use crate::engine::Transaction;
+use crate::types::{Action, Change, Error, Precondition, Write, Written};
+
+/// What the planner has to know of a head.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The revision that wrote it.
+    pub revision: Revision,
+    /// The uid of this life of the name.
+    pub uid: Uid,
+    /// Its labels and fields.
+    pub attributes: Attributes,
+    /// The object; only where [`Wanted::value`] asks for it.
+    pub value: Option<Bytes>,
+}
+
+/// A head that has to be loaded before planning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// Where.
+    pub key: &'a ObjectKey,
+    /// Whether the object is needed too: an update that changes nothing is found by comparing.
+    pub value: bool,
+}
+
+/// The heads that a batch asks about: each key once, in key order.
+pub fn wanted(batch: &[Transaction]) -> Vec<Wanted<'_>> {
+    let mut keys: BTreeMap<&ObjectKey, bool> = BTreeMap::new();
+    for write in batch.iter().flatten() {
+        *keys.entry(write.key()).or_default() |= matches!(write, Write::Update { .. });
+    }
+    keys.into_iter().map(|(key, value)| Wanted { key, value }).collect()
+}
+
+/// Everything that a batch does, for one database transaction.
+#[derive(Debug)]
+pub struct Plan {
+    /// One per transaction, in order.
+    pub outcomes: Vec<Result<Vec<Written>, Error>>,
+    /// To append to the log, with consecutive revisions.
+    pub changes: Vec<Change>,
+    /// What becomes of the heads that were touched: the net effect of the batch, each key once, in key order.
+    pub heads: Vec<HeadMove>,
+    /// Versions that are no longer current, also those that came and went within the batch.
+    pub history: Vec<Superseded>,
+    /// How the number of objects changes, per resource and namespace, without zeros.
+    pub counts: Vec<CountMove>,
+    /// The clock after the batch; the clock before it if nothing changed.
+    pub revision: Revision,
+}
+
+/// The net effect of a batch on one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadMove {
+    /// Where.
+    pub key: ObjectKey,
+    /// The new head, or none any more.
+    pub revision: Option<Revision>,
+    /// Whether there was a head before the batch.
+    pub existed: bool,
+    /// Index entries to write.
+    pub added: Vec<Entry>,
+    /// Index entries to delete.
+    pub removed: Vec<Entry>,
+}
+
+/// One label or field of a head, as the index keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Label or field.
+    pub target: Target,
+    /// The label's key or the field's path.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A version that was the head and is no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superseded {
+    /// Where.
+    pub key: ObjectKey,
+    /// The version.
+    pub revision: Revision,
+    /// The change that replaced or deleted it.
+    pub by: Revision,
+}
+
+/// How many objects a namespace of a resource gained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountMove {
+    /// The resource.
+    pub resource: Resource,
+    /// The namespace; empty for cluster-scoped resources.
+    pub namespace: String,
+    /// Negative where it lost some.
+    pub delta: i64,
+}
+
+/// The letter by which the index tells labels from fields.
+pub fn target_letter(target: Target) -> &'static str {
+    match target {
+        Target::Label => "l",
+        Target::Field => "f",
+    }
+}
+
+/// Decides a batch: later transactions see what earlier ones did, and one that fails leaves no trace.
+///
+/// `heads` holds the heads of all [`wanted`] keys that have one; `clock` is the newest committed revision.
+pub fn plan(batch: Vec<Transaction>, heads: HashMap<ObjectKey, Head>, clock: Revision) -> Plan {
+    let mut ledger =
+        Ledger { loaded: heads, touched: HashMap::new(), changes: Vec::new(), history: Vec::new(), clock };
+    let outcomes = batch.into_iter().map(|writes| ledger.transact(writes)).collect();
+    ledger.finish(outcomes)
+}
+
+/// The state of a batch so far.
+struct Ledger {
+    loaded: HashMap<ObjectKey, Head>,
+    /// Heads as the transactions so far leave them; `None` where they deleted it.
+    touched: HashMap<ObjectKey, Option<Head>>,
+    changes: Vec<Change>,
+    history: Vec<Superseded>,
+    clock: Revision,
+}
+
+/// What one transaction did so far; dropped if it fails.
+struct Draft {
+    touched: HashMap<ObjectKey, Option<Head>>,
+    changes: Vec<Change>,
+    history: Vec<Superseded>,
+    clock: Revision,
+}
+
+impl Ledger {
+    fn transact(&mut self, writes: Transaction) -> Result<Vec<Written>, Error> {
+        let mut draft =
+            Draft { touched: HashMap::new(), changes: Vec::new(), history: Vec::new(), clock: self.clock };
+        let mut written = Vec::with_capacity(writes.len());
+        for write in writes {
+            written.push(self.step(&mut draft, write)?);
+        }
+        self.touched.extend(draft.touched);
+        self.changes.append(&mut draft.changes);
+        self.history.append(&mut draft.history);
+        self.clock = draft.clock;
+        Ok(written)
+    }
+
+    fn step(&self, draft: &mut Draft, write: Write) -> Result<Written, Error> {
+        let head = self.head(draft, write.key()).cloned();
+        match write {
+            Write::Create { key, uid, attributes, body } => match head {
+                Some(_) => Err(Error::AlreadyExists { key }),
+                None => Ok(draft.append(Action::Create, key, uid, None, attributes, &body)),
+            },
+            Write::Update { key, expect, attributes, body } => {
+                let head = expected(&key, &expect, head)?;
+                if let Some(value) = unchanged(&head, &attributes, &body) {
+                    return Ok(Written { revision: head.revision, value });
+                }
+                Ok(draft.append(Action::Update, key, head.uid.clone(), Some(head), attributes, &body))
+            }
+            Write::Delete { key, expect, attributes, body } => {
+                let head = expected(&key, &expect, head)?;
+                Ok(draft.append(Action::Delete, key, head.uid.clone(), Some(head), attributes, &body))
+            }
+        }
+    }
+
+    fn head<'a>(&'a self, draft: &'a Draft, key: &ObjectKey) -> Option<&'a Head> {
+        match draft.touched.get(key).or_else(|| self.touched.get(key)) {
+            Some(touched) => touched.as_ref(),
+            None => self.loaded.get(key),
+        }
+    }
+
+    fn finish(self, outcomes: Vec<Result<Vec<Written>, Error>>) -> Plan {
+        let mut counts: BTreeMap<(Resource, String), i64> = BTreeMap::new();
+        let mut heads = Vec::with_capacity(self.touched.len());
+        for (key, after) in self.touched {
+            let before = self.loaded.get(&key);
+            if before.is_none() && after.is_none() {
+                continue;
+            }
+            let delta = i64::from(after.is_some()) - i64::from(before.is_some());
+            *counts.entry((key.resource.clone(), key.namespace.clone())).or_default() += delta;
+            let none = Attributes::default();
+            let old = before.map_or(&none, |head| &head.attributes);
+            let new = after.as_ref().map_or(&none, |head| &head.attributes);
+            heads.push(HeadMove {
+                added: difference(new, old),
+                removed: difference(old, new),
+                revision: after.as_ref().map(|head| head.revision),
+                existed: before.is_some(),
+                key,
+            });
+        }
+        // In key order the database touches neighbouring pages one after the other.
+        heads.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        let counts = counts
+            .into_iter()
+            .filter(|(_, delta)| *delta != 0)
+            .map(|((resource, namespace), delta)| CountMove { resource, namespace, delta })
+            .collect();
+        Plan { outcomes, changes: self.changes, heads, history: self.history, counts, revision: self.clock }
+    }
+}
+
+impl Draft {
+    fn append(
+        &mut self,
+        action: Action,
+        key: ObjectKey,
+        uid: Uid,
+        replaced: Option<Head>,
+        attributes: Attributes,
+        body: &Encoded,
+    ) -> Written {
+        let revision = self.clock.next();
+        self.clock = revision;
+        let value = body.at(revision);
+        let previous = replaced.as_ref().map_or(Revision::ZERO, |head| head.revision);
+        if replaced.is_some() {
+            self.history.push(Superseded { key: key.clone(), revision: previous, by: revision });
+        }
+        let head = (action != Action::Delete).then(|| Head {
+            revision,
+            uid: uid.clone(),
+            attributes: attributes.clone(),
+            value: Some(value.clone()),
+        });
+        self.touched.insert(key.clone(), head);
+        self.changes.push(Change {
+            revision,
+            key,
+            uid,
+            action,
+            previous,
+            attributes,
+            previous_attributes: replaced.map(|head| head.attributes).unwrap_or_default(),
+            value: value.clone(),
+            version_at: body.version_at(),
+        });
+        Written { revision, value }
+    }
+}
+
+fn expected(key: &ObjectKey, expect: &Precondition, head: Option<Head>) -> Result<Head, Error> {
+    let Some(head) = head else { return Err(Error::NotFound { key: key.clone() }) };
+    let holds = expect.revision.is_none_or(|revision| revision == head.revision)
+        && expect.uid.as_ref().is_none_or(|uid| *uid == head.uid);
+    if holds {
+        Ok(head)
+    } else {
+        Err(Error::Conflict { key: key.clone(), actual_revision: head.revision, actual_uid: head.uid })
+    }
+}
+
+/// The head's value, if the update would write it again.
+fn unchanged(head: &Head, attributes: &Attributes, body: &Encoded) -> Option<Bytes> {
+    let value = head.value.as_ref()?;
+    // Almost every real update already differs in length or attributes, and is not encoded for nothing.
+    let digits = value.len().checked_sub(body.len())?;
+    (digits == head.revision.to_string().len()
+        && head.attributes == *attributes
+        && body.at(head.revision) == *value)
+        .then(|| value.clone())
+}
+
+/// The entries of `a` that `b` lacks.
+fn difference(a: &Attributes, b: &Attributes) -> Vec<Entry> {
+    let entry =
+        |target, key: &str, value: &str| Entry { target, key: key.to_owned(), value: value.to_owned() };
+    let labels = a.labels().iter().filter(|(key, value)| b.label(key) != Some(value));
+    let fields = a.fields().iter().filter(|(key, value)| b.field(key) != Some(value));
+    labels
+        .map(|(key, value)| entry(Target::Label, key, value))
+        .chain(fields.map(|(key, value)| entry(Target::Field, key, value)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! The planner, without a database.
+
+use super::*;
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new(&Resource::new("", "configmaps"), "ns", name)
+}
+
+fn labels(pairs: &[(&str, &str)]) -> Attributes {
+    Attributes::new(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), vec![])
+}
+
+fn body(text: &str) -> Encoded {
+    let object = serde_json::json!({"metadata": {"name": "x"}, "data": text});
+    Encoded::new(object.as_object().unwrap())
+}
+
+fn create(name: &str, text: &str) -> Write {
+    Write::Create {
+        key: key(name),
+        uid: Uid(format!("uid-{name}")),
+        attributes: labels(&[("t", text)]),
+        body: body(text),
+    }
+}
+
+fn update(name: &str, expect: Precondition, text: &str) -> Write {
+    Write::Update { key: key(name), expect, attributes: labels(&[("t", text)]), body: body(text) }
+}
+
+fn delete(name: &str, expect: Precondition) -> Write {
+    Write::Delete { key: key(name), expect, attributes: Attributes::default(), body: body("last") }
+}
+
+fn at(revision: u64) -> Precondition {
+    Precondition { revision: Some(Revision(revision)), uid: None }
+}
+
+fn head(revision: u64, text: &str) -> Head {
+    Head {
+        revision: Revision(revision),
+        uid: Uid("u".into()),
+        attributes: labels(&[("t", text)]),
+        value: Some(body(text).at(Revision(revision))),
+    }
+}
+
+fn revisions(plan: &Plan) -> Vec<u64> {
+    plan.changes.iter().map(|change| change.revision.0).collect()
+}
+
+#[test]
+fn revisions_are_consecutive_over_the_transactions_of_a_batch() {
+    let plan = plan(
+        vec![vec![create("a", "1"), create("b", "1")], vec![create("c", "1")]],
+        HashMap::new(),
+        Revision(7),
+    );
+    assert_eq!(revisions(&plan), [8, 9, 10]);
+    assert_eq!(plan.revision, Revision(10));
+    assert_eq!(plan.outcomes[1].as_ref().unwrap()[0].revision, Revision(10));
+    assert_eq!(
+        plan.counts,
+        [CountMove { resource: Resource::new("", "configmaps"), namespace: "ns".into(), delta: 3 }]
+    );
+}
+
+#[test]
+fn a_transaction_that_fails_leaves_no_trace_and_takes_no_revision() {
+    let plan = plan(
+        vec![vec![create("a", "1"), update("missing", Precondition::default(), "2")], vec![create("a", "2")]],
+        HashMap::new(),
+        Revision(7),
+    );
+    assert!(matches!(plan.outcomes[0], Err(Error::NotFound { .. })));
+    assert!(plan.outcomes[1].is_ok());
+    assert_eq!(revisions(&plan), [8]);
+    assert_eq!(plan.heads.len(), 1);
+}
+
+#[test]
+fn later_writes_see_earlier_ones_and_only_the_net_effect_reaches_heads_and_index() {
+    let plan = plan(
+        vec![
+            vec![create("a", "1"), update("a", at(8), "2")],
+            vec![update("a", at(9), "3")],
+            vec![create("b", "1"), delete("b", Precondition::default())],
+            vec![update("a", at(9), "4")],
+        ],
+        HashMap::new(),
+        Revision(7),
+    );
+    assert_eq!(revisions(&plan), [8, 9, 10, 11, 12]);
+    assert!(
+        matches!(&plan.outcomes[3], Err(Error::Conflict { actual_revision, .. }) if *actual_revision == Revision(10))
+    );
+    assert_eq!(plan.heads.len(), 1, "b came and went");
+    assert_eq!(plan.heads[0].revision, Some(Revision(10)));
+    assert_eq!(plan.heads[0].added, [Entry { target: Target::Label, key: "t".into(), value: "3".into() }]);
+    assert!(plan.heads[0].removed.is_empty());
+    let superseded: Vec<_> = plan.history.iter().map(|row| (row.revision.0, row.by.0)).collect();
+    assert_eq!(superseded, [(8, 9), (9, 10), (11, 12)]);
+    assert_eq!(plan.changes[1].previous_attributes, labels(&[("t", "1")]));
+}
+
+#[test]
+fn an_update_writes_only_the_index_entries_that_differ() {
+    let heads = HashMap::from([(key("a"), head(5, "old"))]);
+    let plan = plan(vec![vec![update("a", at(5), "new")]], heads, Revision(7));
+    let head = &plan.heads[0];
+    assert!(head.existed);
+    assert_eq!(head.added[0].value, "new");
+    assert_eq!(head.removed[0].value, "old");
+    assert!(plan.counts.is_empty());
+    assert_eq!(plan.changes[0].uid, Uid("u".into()), "an update keeps the uid of the head");
+}
+
+#[test]
+fn an_update_that_changes_nothing_gives_back_the_head() {
+    let heads = HashMap::from([(key("a"), head(5, "same"))]);
+    let plan = plan(vec![vec![update("a", at(5), "same")]], heads, Revision(7));
+    let written = &plan.outcomes[0].as_ref().unwrap()[0];
+    assert_eq!(written.revision, Revision(5));
+    assert_eq!(written.value, body("same").at(Revision(5)));
+    assert!(plan.changes.is_empty() && plan.heads.is_empty() && plan.history.is_empty());
+    assert_eq!(plan.revision, Revision(7));
+}
+
+#[test]
+fn a_wrong_uid_or_revision_is_a_conflict_that_names_the_head() {
+    for expect in [at(4), Precondition { revision: None, uid: Some(Uid("other".into())) }] {
+        let heads = HashMap::from([(key("a"), head(5, "x"))]);
+        let plan = plan(vec![vec![delete("a", expect)]], heads, Revision(7));
+        assert!(matches!(
+            &plan.outcomes[0],
+            Err(Error::Conflict { actual_revision, actual_uid, .. })
+                if *actual_revision == Revision(5) && *actual_uid == Uid("u".into())
+        ));
+    }
+}
+
+#[test]
+fn a_delete_removes_head_and_index_and_keeps_the_last_version_in_history() {
+    let heads = HashMap::from([(key("a"), head(5, "x"))]);
+    let plan = plan(vec![vec![delete("a", at(5))], vec![create("a", "y")]], heads, Revision(7));
+    assert_eq!(plan.heads.len(), 1);
+    assert_eq!(plan.heads[0].revision, Some(Revision(9)));
+    assert_eq!(plan.history, [Superseded { key: key("a"), revision: Revision(5), by: Revision(8) }]);
+    assert_eq!(plan.changes[1].previous, Revision::ZERO);
+    assert!(plan.changes[1].previous_attributes.labels().is_empty());
+    assert!(plan.counts.is_empty());
+}
+
+#[test]
+fn each_key_is_wanted_once_and_its_value_only_for_updates() {
+    let batch = vec![
+        vec![create("b", "1"), update("b", at(1), "2")],
+        vec![create("a", "1"), delete("a", Precondition::default())],
+    ];
+    let wanted = wanted(&batch);
+    assert_eq!(wanted, [Wanted { key: &key("a"), value: false }, Wanted { key: &key("b"), value: true }]);
+}
