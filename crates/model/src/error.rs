@@ -1,1 +1,368 @@
-//! Being written.
+//! Everything that can go wrong with a request, without HTTP, and the `Status` object that tells a client of it.
+//!
+//! Messages, reasons and details are those of kube-apiserver, because clients compare them.
+
+mod field;
+mod quoting;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value, json};
+
+use crate::Revision;
+
+pub use field::{FieldError, FieldErrorKind};
+pub use quoting::quote;
+
+/// Why a request failed. Displays as the message that clients see; the core group is the empty text.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// The request makes no sense, whatever the state of the server.
+    #[error("{message}")]
+    BadRequest {
+        /// The whole message.
+        message: String,
+    },
+    /// The client has not said who it is, or not in a way that convinces.
+    #[error("Unauthorized")]
+    Unauthorized,
+    /// The client, or an admission rule, forbids it.
+    #[error("{}", forbidden(group, resource, name, message))]
+    Forbidden {
+        /// The group of the resource.
+        group: String,
+        /// Empty where the path is not that of a resource.
+        resource: String,
+        /// Empty where no object is named.
+        name: String,
+        /// What comes after `is forbidden: `.
+        message: String,
+    },
+    /// There is no such object.
+    #[error("{} {} not found", qualified(resource, group), quote(name))]
+    NotFound {
+        /// The group of the resource.
+        group: String,
+        /// The plural name of the resource.
+        resource: String,
+        /// The name of the object.
+        name: String,
+    },
+    /// There is no such path or resource type.
+    #[error("the server could not find the requested resource")]
+    PathNotFound,
+    /// There is such an object already.
+    #[error("{} {} already exists", qualified(resource, group), quote(name))]
+    AlreadyExists {
+        /// The group of the resource.
+        group: String,
+        /// The plural name of the resource.
+        resource: String,
+        /// The name of the object.
+        name: String,
+    },
+    /// The object is not in the state the request expects.
+    #[error("Operation cannot be fulfilled on {} {}: {message}", qualified(resource, group), quote(name))]
+    Conflict {
+        /// The group of the resource.
+        group: String,
+        /// The plural name of the resource.
+        resource: String,
+        /// The name of the object.
+        name: String,
+        /// What does not fit.
+        message: String,
+    },
+    /// The revision asked for is no longer kept.
+    #[error("{message}")]
+    Expired {
+        /// The whole message.
+        message: String,
+        /// With this token a paged list may go on, at the newest revision.
+        continue_token: Option<String>,
+    },
+    /// The object breaks rules, field by field.
+    ///
+    /// An empty kind stands for a patch that cannot be applied: the server says no more than that.
+    #[error("{}", invalid(group, kind, name, errors))]
+    Invalid {
+        /// The group of the kind.
+        group: String,
+        /// The kind, such as `ConfigMap`.
+        kind: String,
+        /// The name of the object; may be empty.
+        name: String,
+        /// One for each broken rule.
+        errors: Vec<FieldError>,
+    },
+    /// The resource has no such verb. An empty resource stands for a path that takes no such HTTP method.
+    #[error("{}", method_not_allowed(group, resource, verb))]
+    MethodNotAllowed {
+        /// The group of the resource.
+        group: String,
+        /// The plural name of the resource.
+        resource: String,
+        /// What the client tried, such as `create`.
+        verb: String,
+    },
+    /// None of the media types that the client accepts can be given.
+    #[error("only the following media types are accepted: {}", accepted.join(", "))]
+    NotAcceptable {
+        /// What could be given.
+        accepted: Vec<String>,
+    },
+    /// The body is of a media type that is not read here. An empty list stands for a path that says no more.
+    #[error("{}", unsupported_media_type(accepted))]
+    UnsupportedMediaType {
+        /// What could be read.
+        accepted: Vec<String>,
+    },
+    /// The body is too large.
+    #[error("Request entity too large: limit is {limit}")]
+    TooLarge {
+        /// The largest body, in bytes.
+        limit: usize,
+    },
+    /// A JSON patch has too many operations.
+    #[error(
+        "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, got {given}"
+    )]
+    TooManyOperations {
+        /// The largest number of operations.
+        limit: usize,
+        /// How many there were.
+        given: usize,
+    },
+    /// The client asks too often, or for something that would now be disruptive.
+    #[error("{message}")]
+    TooManyRequests {
+        /// The whole message.
+        message: String,
+        /// After how long to try again; zero says nothing.
+        retry_after_seconds: u32,
+    },
+    /// The revision asked for is later than all there are.
+    #[error("Timeout: Too large resource version: {requested}, current: {current}")]
+    FutureRevision {
+        /// What the client asked for.
+        requested: Revision,
+        /// The newest one.
+        current: Revision,
+    },
+    /// It took too long; it may still come to pass.
+    #[error("Timeout: {message}")]
+    Timeout {
+        /// What comes after `Timeout: `.
+        message: String,
+        /// After how long to try again; zero says nothing.
+        retry_after_seconds: u32,
+    },
+    /// All generated names were taken.
+    #[error(
+        "{} {} already exists, the server was not able to generate a unique name for the object",
+        qualified(resource, group),
+        quote(name)
+    )]
+    GenerateNameConflict {
+        /// The group of the resource.
+        group: String,
+        /// The plural name of the resource.
+        resource: String,
+        /// The last name tried.
+        name: String,
+    },
+    /// The server is at fault. The message goes to the client: it must hold nothing that is not meant for one.
+    #[error("Internal error occurred: {message}")]
+    Internal {
+        /// What comes after `Internal error occurred: `.
+        message: String,
+    },
+    /// The server cannot do it at present.
+    #[error("{message}")]
+    Unavailable {
+        /// The whole message.
+        message: String,
+    },
+}
+
+impl Error {
+    /// A [`Error::BadRequest`] with this message.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::BadRequest { message: message.into() }
+    }
+
+    /// A [`Error::Internal`] with this message.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::Internal { message: message.into() }
+    }
+
+    /// The HTTP status code that goes with it.
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::BadRequest { .. } => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden { .. } => 403,
+            Self::NotFound { .. } | Self::PathNotFound => 404,
+            Self::MethodNotAllowed { .. } => 405,
+            Self::NotAcceptable { .. } => 406,
+            Self::AlreadyExists { .. } | Self::Conflict { .. } | Self::GenerateNameConflict { .. } => 409,
+            Self::Expired { .. } => 410,
+            Self::TooLarge { .. } | Self::TooManyOperations { .. } => 413,
+            Self::UnsupportedMediaType { .. } => 415,
+            Self::Invalid { .. } => 422,
+            Self::TooManyRequests { .. } => 429,
+            Self::Internal { .. } => 500,
+            Self::Unavailable { .. } => 503,
+            Self::FutureRevision { .. } | Self::Timeout { .. } => 504,
+        }
+    }
+
+    /// The machine-readable reason in the `Status`.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::BadRequest { .. } => "BadRequest",
+            Self::Unauthorized => "Unauthorized",
+            Self::Forbidden { .. } => "Forbidden",
+            Self::NotFound { .. } | Self::PathNotFound => "NotFound",
+            Self::AlreadyExists { .. } | Self::GenerateNameConflict { .. } => "AlreadyExists",
+            Self::Conflict { .. } => "Conflict",
+            Self::Expired { .. } => "Expired",
+            Self::Invalid { .. } => "Invalid",
+            Self::MethodNotAllowed { .. } => "MethodNotAllowed",
+            Self::NotAcceptable { .. } => "NotAcceptable",
+            Self::UnsupportedMediaType { .. } => "UnsupportedMediaType",
+            Self::TooLarge { .. } | Self::TooManyOperations { .. } => "RequestEntityTooLarge",
+            Self::TooManyRequests { .. } => "TooManyRequests",
+            Self::FutureRevision { .. } | Self::Timeout { .. } => "Timeout",
+            Self::Internal { .. } => "InternalError",
+            Self::Unavailable { .. } => "ServiceUnavailable",
+        }
+    }
+
+    /// After how long the client may try again: also the value of the header `Retry-After`.
+    pub fn retry_after_seconds(&self) -> Option<u32> {
+        match self {
+            Self::FutureRevision { .. } | Self::GenerateNameConflict { .. } => Some(1),
+            Self::TooManyRequests { retry_after_seconds, .. } | Self::Timeout { retry_after_seconds, .. } => {
+                Some(*retry_after_seconds).filter(|seconds| *seconds > 0)
+            }
+            _ => None,
+        }
+    }
+
+    /// The `Status` object that tells a client of it.
+    pub fn status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.to_string(),
+            "reason": self.reason(),
+            "code": self.code(),
+        });
+        if let Self::Expired { continue_token: Some(token), .. } = self {
+            status["metadata"]["continue"] = token.as_str().into();
+        }
+        if let Some(details) = self.details() {
+            status["details"] = details.into();
+        }
+        status
+    }
+
+    /// The details of the `Status`. Some kinds of errors have them even if there is nothing in them.
+    fn details(&self) -> Option<Map<String, Value>> {
+        let mut details = match self {
+            Self::Forbidden { group, resource, name, .. }
+            | Self::NotFound { group, resource, name }
+            | Self::AlreadyExists { group, resource, name }
+            | Self::Conflict { group, resource, name, .. }
+            | Self::GenerateNameConflict { group, resource, name } => subject(group, resource, name),
+            Self::Invalid { group, kind, name, .. } => subject(group, kind, name),
+            Self::MethodNotAllowed { group, resource, .. } => subject(group, resource, ""),
+            Self::UnsupportedMediaType { accepted } if accepted.is_empty() => Map::new(),
+            Self::PathNotFound
+            | Self::TooManyRequests { .. }
+            | Self::FutureRevision { .. }
+            | Self::Timeout { .. }
+            | Self::Internal { .. } => Map::new(),
+            _ => return None,
+        };
+        let causes = self.causes();
+        if !causes.is_empty() {
+            details.insert("causes".to_owned(), causes.into());
+        }
+        if let Some(seconds) = self.retry_after_seconds() {
+            details.insert("retryAfterSeconds".to_owned(), seconds.into());
+        }
+        Some(details)
+    }
+
+    fn causes(&self) -> Vec<Value> {
+        match self {
+            Self::Invalid { errors, .. } => errors.iter().map(FieldError::cause).collect(),
+            Self::FutureRevision { .. } => {
+                vec![json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"})]
+            }
+            Self::Internal { message } => vec![json!({"message": message})],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// `configmaps` or `leases.coordination.k8s.io`; the same for kinds.
+fn qualified(name: &str, group: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
+}
+
+fn forbidden(group: &str, resource: &str, name: &str, message: &str) -> String {
+    match (qualified(resource, group), name) {
+        _ if resource.is_empty() && group.is_empty() => format!("forbidden: {message}"),
+        (resource, "") => format!("{resource} is forbidden: {message}"),
+        (resource, name) => format!("{resource} {} is forbidden: {message}", quote(name)),
+    }
+}
+
+fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> String {
+    if kind.is_empty() {
+        return "the server rejected our request due to an error in our request".to_owned();
+    }
+    let mut messages: Vec<String> = Vec::with_capacity(errors.len());
+    for message in errors.iter().map(FieldError::to_string) {
+        if !messages.contains(&message) {
+            messages.push(message);
+        }
+    }
+    let subject = format!("{} {} is invalid", qualified(kind, group), quote(name));
+    match messages.as_slice() {
+        [] => subject,
+        [message] => format!("{subject}: {message}"),
+        messages => format!("{subject}: [{}]", messages.join(", ")),
+    }
+}
+
+fn method_not_allowed(group: &str, resource: &str, verb: &str) -> String {
+    if resource.is_empty() {
+        return "the server does not allow this method on the requested resource".to_owned();
+    }
+    format!("{verb} is not supported on resources of kind {}", quote(&qualified(resource, group)))
+}
+
+fn unsupported_media_type(accepted: &[String]) -> String {
+    if accepted.is_empty() {
+        return "415: Unsupported Media Type".to_owned();
+    }
+    format!(
+        "the body of the request was in an unknown format - accepted media types include: {}",
+        accepted.join(", ")
+    )
+}
+
+/// What the error is about. Kubernetes leaves empty entries out, and calls resources kinds here.
+fn subject(group: &str, kind: &str, name: &str) -> Map<String, Value> {
+    [("name", name), ("group", group), ("kind", kind)]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| (key.to_owned(), value.into()))
+        .collect()
+}
