@@ -1,1 +1,31 @@
-//! Being written.
+//! The schema table: every type of the API as data, and the checks that it alone drives.
+//!
+//! A [`Schema`] is immutable. The built-in kinds come from a text file (see `table`), which is read once per process;
+//! whatever else describes a kind compiles to the same form.
+
+mod base64;
+mod check;
+mod quote;
+mod table;
+#[cfg(test)]
+mod tests;
+mod time;
+mod types;
+
+use std::sync::LazyLock;
+
+pub use check::{Checked, Mismatch, check};
+pub use table::{TableError, parse};
+pub use types::{Entry, Field, ListKind, Name, Patch, Schema, Shape, Type, TypeId, Wire};
+
+pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
+pub(crate) use time::{Precision, Timestamp};
+
+/// The built-in kinds of Kubernetes 1.35.
+pub fn builtin() -> &'static Schema {
+    static BUILTIN: LazyLock<Schema> = LazyLock::new(|| {
+        parse(include_str!("../../schema/kubernetes-1.35.txt"))
+            .expect("a test reads the same checked-in table")
+    });
+    &BUILTIN
+}

@@ -1,0 +1,316 @@
+//! The table in memory: types by number, their fields by name and by protobuf tag.
+
+use std::borrow::Cow;
+
+/// A text that is mostly a slice of the built-in table, and owned where it was made at run time.
+pub type Name = Cow<'static, str>;
+
+/// The number of a type in its [`Schema`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub(super) u32);
+
+/// An immutable set of types that refer to each other by number.
+#[derive(Debug)]
+pub struct Schema {
+    types: Vec<Type>,
+    by_name: Vec<TypeId>,
+    by_kind: Vec<TypeId>,
+}
+
+/// A struct of the API.
+#[derive(Debug)]
+pub struct Type {
+    /// Where its OpenAPI name begins: `io.k8s.api.core.v1`.
+    pub package: Name,
+    /// Its name in the package, which is the kind if it is one.
+    pub name: Name,
+    /// Group and version if it is a kind; the group of the core group is empty.
+    pub group_version: Option<(Name, Name)>,
+    /// Whether it is a kind in every group and version, as `DeleteOptions` is.
+    pub everywhere: bool,
+    /// Whether apply owns it as a whole (`x-kubernetes-map-type: atomic`).
+    pub atomic: bool,
+    fields: Box<[Field]>,
+    written: Box<[u16]>,
+    wire: Wire,
+}
+
+/// A field of a [`Type`].
+#[derive(Debug)]
+pub struct Field {
+    /// As JSON spells it.
+    pub name: Name,
+    /// The Go struct that embeds it and whose name error texts mention; empty for a field of the type itself.
+    pub embedded: Name,
+    /// What its value is.
+    pub shape: Shape,
+    /// Whether OpenAPI lists it as required.
+    pub required: bool,
+    /// Whether Go writes it also when it is empty (no `omitempty`).
+    pub written: bool,
+    /// Whether it is a pointer in Go, so that an empty value differs from none.
+    pub pointer: bool,
+    /// How apply and patches see the items of a list, or the entries of a map.
+    pub list: Option<ListKind>,
+    /// How a strategic merge patch treats it.
+    pub patch: Option<Patch>,
+    /// The default that OpenAPI publishes, as JSON.
+    pub default: Option<Name>,
+    pub(super) tags: Tags,
+}
+
+/// The protobuf tag of a field, after those of the structs that embed it; none if the field is not in protobuf.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tags {
+    tags: [u32; Self::DEPTH_MAX],
+    length: usize,
+}
+
+impl Tags {
+    /// Kubernetes embeds two levels deep.
+    pub const DEPTH_MAX: usize = 3;
+
+    /// With one more tag further in; `None` if there are too many.
+    pub fn then(mut self, tag: u32) -> Option<Self> {
+        *self.tags.get_mut(self.length)? = tag;
+        self.length += 1;
+        Some(self)
+    }
+
+    /// From the outside in.
+    pub fn path(&self) -> &[u32] {
+        &self.tags[..self.length]
+    }
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A string, with the Go type that error texts mention and the values that OpenAPI lists.
+    String {
+        /// `string` or the name of a Go type, such as `types.UID`.
+        go: Name,
+        /// Empty where any value will do.
+        values: Box<[Name]>,
+    },
+    /// `true` or `false`.
+    Bool,
+    /// A 32-bit integer.
+    Int32,
+    /// A 64-bit integer.
+    Int64,
+    /// A floating point number.
+    Double,
+    /// Bytes, in JSON as base64.
+    Bytes,
+    /// An RFC 3339 time in seconds.
+    Time,
+    /// An RFC 3339 time in microseconds.
+    MicroTime,
+    /// An amount such as `100m` or `2Gi`.
+    Quantity,
+    /// A 32-bit integer or a string.
+    IntOrString,
+    /// An object of any kind (`RawExtension`).
+    Raw,
+    /// A set of fields, as apply records it (`FieldsV1`).
+    Fields,
+    /// Any JSON value.
+    Json,
+    /// A struct.
+    Object(TypeId),
+    /// A list.
+    List(Box<Shape>),
+    /// A map with string keys.
+    Map(Box<Shape>),
+    /// A list that is a message of its own in protobuf.
+    Wrapped(Box<Shape>),
+}
+
+/// What identifies an item of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    /// Nothing: it is owned and replaced as a whole.
+    Atomic,
+    /// Its value.
+    Set,
+    /// The values of these fields.
+    Map(Box<[Name]>),
+}
+
+/// The directives of a strategic merge patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// `merge`, `replace`, `retainKeys`, or two of them with a comma.
+    pub strategy: Name,
+    /// Which field identifies an item of a merged list of objects.
+    pub key: Option<Name>,
+}
+
+/// The fields of a protobuf message, sorted by tag.
+#[derive(Debug, Default)]
+pub struct Wire {
+    pub(super) entries: Vec<(u32, Entry)>,
+}
+
+/// What a tag stands for.
+#[derive(Debug)]
+pub enum Entry {
+    /// The field with this index in [`Type::fields`].
+    Field(u16),
+    /// A message whose fields JSON has one level higher: a struct embedded in Go.
+    Embedded(Wire),
+}
+
+impl Schema {
+    /// Builds the look-ups. Types that refer to others do so by their position in `types`.
+    pub(super) fn new(types: Vec<Type>) -> Self {
+        let ids = || (0..types.len()).map(|i| TypeId(u32::try_from(i).expect("far fewer types than 2^32")));
+        let at = |id: TypeId| &types[id.0 as usize];
+        let mut by_name: Vec<TypeId> = ids().collect();
+        by_name.sort_by_key(|id| (&at(*id).package, &at(*id).name));
+        let mut by_kind: Vec<TypeId> = ids().filter(|id| at(*id).kind_key().is_some()).collect();
+        by_kind.sort_by_key(|id| at(*id).kind_key());
+        Self { types, by_name, by_kind }
+    }
+
+    /// The type with this number; the number must be of this schema.
+    pub fn get(&self, id: TypeId) -> &Type {
+        &self.types[id.0 as usize]
+    }
+
+    /// All types.
+    pub fn types(&self) -> impl Iterator<Item = (TypeId, &Type)> {
+        (0u32..).map(TypeId).zip(&self.types)
+    }
+
+    /// The type with this OpenAPI name, such as `io.k8s.api.core.v1.ConfigMap`.
+    pub fn by_name(&self, name: &str) -> Option<TypeId> {
+        let wanted = name.rsplit_once('.')?;
+        let key = |id: &TypeId| (&*self.get(*id).package, &*self.get(*id).name);
+        self.by_name.binary_search_by(|id| key(id).cmp(&wanted)).ok().map(|at| self.by_name[at])
+    }
+
+    /// The type of a kind; kinds that exist everywhere are found in any group and version.
+    pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<TypeId> {
+        let find = |wanted| {
+            let key = |id: &TypeId| self.get(*id).kind_key().expect("only kinds are in by_kind");
+            self.by_kind.binary_search_by(|id| key(id).cmp(&wanted)).ok().map(|at| self.by_kind[at])
+        };
+        find((group, version, kind)).or_else(|| find(("*", "*", kind)))
+    }
+}
+
+impl Type {
+    /// A type with these fields.
+    pub(super) fn new(package: Name, name: Name, mut fields: Vec<Field>) -> Self {
+        if !fields.is_sorted_by(|a, b| a.name < b.name) {
+            fields.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        let mut wire = Wire { entries: Vec::with_capacity(fields.len()) };
+        let mut written = Vec::new();
+        for (index, field) in (0u16..).zip(&fields) {
+            wire.insert(field.tags.path(), index);
+            if field.always_written() {
+                written.push(index);
+            }
+        }
+        Self {
+            package,
+            name,
+            group_version: None,
+            everywhere: false,
+            atomic: false,
+            fields: fields.into(),
+            written: written.into(),
+            wire,
+        }
+    }
+
+    /// The OpenAPI name.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.package, self.name)
+    }
+
+    /// The name that Go's error texts have for it: the last segment of the package and the name.
+    pub fn go_name(&self) -> String {
+        let package = self.package.rsplit('.').next().unwrap_or_default();
+        format!("{package}.{}", self.name)
+    }
+
+    /// Its fields, sorted by name.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The field with this JSON name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        let at = self.fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
+        Some(&self.fields[at])
+    }
+
+    /// The fields that are there in every object that Go writes.
+    pub fn written(&self) -> impl Iterator<Item = &Field> {
+        self.written.iter().map(|index| &self.fields[usize::from(*index)])
+    }
+
+    /// Its protobuf message.
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    fn kind_key(&self) -> Option<(&str, &str, &str)> {
+        if self.everywhere {
+            return Some(("*", "*", &self.name));
+        }
+        let (group, version) = self.group_version.as_ref()?;
+        Some((group, version, &self.name))
+    }
+}
+
+impl Field {
+    /// Whether the field is there in every object that Go writes: Go omits no struct, whatever its tag says.
+    pub fn always_written(&self) -> bool {
+        let is_struct = !matches!(
+            self.shape,
+            Shape::String { .. }
+                | Shape::Bool
+                | Shape::Int32
+                | Shape::Int64
+                | Shape::Double
+                | Shape::Bytes
+                | Shape::List(_)
+                | Shape::Map(_)
+                | Shape::Wrapped(_)
+        );
+        self.written || (is_struct && !self.pointer)
+    }
+}
+
+impl Wire {
+    /// What a tag stands for, if the message has it.
+    pub fn get(&self, tag: u32) -> Option<&Entry> {
+        self.entries.binary_search_by_key(&tag, |entry| entry.0).ok().map(|at| &self.entries[at].1)
+    }
+
+    /// All tags in order.
+    pub fn entries(&self) -> &[(u32, Entry)] {
+        &self.entries
+    }
+
+    fn insert(&mut self, tags: &[u32], index: u16) {
+        let Some((&tag, rest)) = tags.split_first() else { return };
+        let found = self.entries.binary_search_by_key(&tag, |entry| entry.0);
+        let at = found.unwrap_or_else(|at| at);
+        if rest.is_empty() {
+            self.entries.insert(at, (tag, Entry::Field(index)));
+            return;
+        }
+        if found.is_err() {
+            self.entries.insert(at, (tag, Entry::Embedded(Self::default())));
+        }
+        if let Entry::Embedded(inner) = &mut self.entries[at].1 {
+            inner.insert(rest, index);
+        }
+    }
+}
