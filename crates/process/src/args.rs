@@ -1,0 +1,150 @@
+//! Fragments of command lines: what several roles take, written, explained and checked once.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::Args;
+use thiserror::Error;
+
+use crate::{
+    listen::ListenAddress,
+    logging::{LogConfig, LogFilter, LogFormat},
+    telemetry::Endpoint,
+};
+
+/// Where a role keeps its files.
+#[derive(Args, Clone, Debug)]
+pub struct DataArgs {
+    /// Folder for everything that is kept: certificates, kubeconfig, database
+    /// [default: $XDG_DATA_HOME/orlop or ~/.local/share/orlop]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// There is nothing to derive the data folder from.
+#[derive(Debug, Error)]
+#[error("neither HOME nor XDG_DATA_HOME is set: say with --data DIR where to keep certificates and database")]
+pub struct NoHome;
+
+impl DataArgs {
+    /// The folder that was given, or the one that the platform has for a user's data. `environment` looks up a
+    /// variable; a program passes `std::env::var_os`.
+    ///
+    /// # Errors
+    /// When no folder was given and the environment names none.
+    pub fn folder(self, environment: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, NoHome> {
+        if let Some(folder) = self.data {
+            return Ok(folder);
+        }
+        // A relative path in these variables counts as unset, by the specification that defines them.
+        let absolute = |name| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = match absolute("XDG_DATA_HOME") {
+            Some(base) => base,
+            None if cfg!(target_os = "macos") => {
+                absolute("HOME").ok_or(NoHome)?.join("Library/Application Support")
+            }
+            None => absolute("HOME").ok_or(NoHome)?.join(".local/share"),
+        };
+        Ok(base.join("orlop"))
+    }
+}
+
+/// Where a role serves.
+#[derive(Args, Clone, Debug)]
+pub struct ListenArgs {
+    /// Address to serve on; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6443")]
+    pub listen: ListenAddress,
+}
+
+/// What a role logs.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Observation")]
+pub struct LogArgs {
+    /// What to log: error, warn, info, debug or trace, or levels by module as in info,store=debug
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    log_level: LogFilter,
+
+    /// How log lines look; they go to standard error
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    log_format: LogFormat,
+}
+
+impl LogArgs {
+    /// What [`crate::logging::install`] takes.
+    #[must_use]
+    pub fn config(self) -> LogConfig {
+        LogConfig { format: self.log_format, filter: self.log_level }
+    }
+}
+
+/// Where a role sends its traces.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Observation")]
+pub struct TelemetryArgs {
+    /// OpenTelemetry collector that takes traces by OTLP over HTTP, such as http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    pub otlp_endpoint: Option<Endpoint>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct All {
+        #[command(flatten)]
+        data: DataArgs,
+        #[command(flatten)]
+        listen: ListenArgs,
+        #[command(flatten)]
+        log: LogArgs,
+        #[command(flatten)]
+        telemetry: TelemetryArgs,
+    }
+
+    fn parse(line: &str) -> Result<All, clap::Error> {
+        All::try_parse_from(line.split_whitespace())
+    }
+
+    fn folder(line: &str, environment: &[(&str, &str)]) -> Option<PathBuf> {
+        let look_up =
+            |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+        parse(line).unwrap().data.folder(look_up).ok()
+    }
+
+    #[test]
+    fn the_data_folder_is_the_given_one_or_that_of_the_platform() {
+        assert_eq!(folder("x --data d", &[("HOME", "/home/me")]), Some("d".into()));
+        assert_eq!(
+            folder("x", &[("HOME", "/home/me"), ("XDG_DATA_HOME", "/data")]),
+            Some("/data/orlop".into())
+        );
+        assert_eq!(folder("x", &[("XDG_DATA_HOME", "relative")]), None);
+        #[cfg(target_os = "linux")]
+        assert_eq!(folder("x", &[("HOME", "/home/me")]), Some("/home/me/.local/share/orlop".into()));
+    }
+
+    #[test]
+    fn wrong_values_are_refused_with_an_example() {
+        for (line, hint) in [
+            ("x --listen 6443", "127.0.0.1:6443"),
+            ("x --log-level loud", "info,store=debug"),
+            ("x --log-format xml", "json"),
+            ("x --otlp-endpoint collector", "http://127.0.0.1:4318"),
+        ] {
+            let error = parse(line).unwrap_err().to_string();
+            assert!(error.contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_local_and_quiet() {
+        let all = parse("x").unwrap();
+        assert_eq!(all.listen.listen.to_string(), "127.0.0.1:6443");
+        assert_eq!(all.telemetry.otlp_endpoint, None);
+        let log = all.log.config();
+        assert_eq!((log.format, log.filter.to_string().as_str()), (LogFormat::Text, "info"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Files that are either as they were or as they shall be, whatever happens while they are written.
+
+use std::{
+    fs::{DirBuilder, File, Permissions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::Path,
+};
+
+use tempfile::Builder;
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Its owner only: keys, and what contains them.
+    Private,
+    /// Everybody on the machine.
+    Public,
+}
+
+/// Makes a folder, and those above it, for its owner only. A folder that exists stays as it is.
+///
+/// # Errors
+/// When the operating system refuses.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Puts `bytes` where `path` is, in one step: a reader sees the old file or the new one, also after a power cut.
+///
+/// # Errors
+/// When the folder is missing or not writable, or the disk is full; the old file is then untouched.
+pub fn write_atomically(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = match access {
+        Access::Private => 0o600,
+        Access::Public => 0o644,
+    };
+    let mut file =
+        Builder::new().prefix(".new-").permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    // The new name is in the folder, so the folder must reach the disk too.
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_file_is_replaced_with_its_mode_and_nothing_else_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        write_atomically(&path, b"old", Access::Public).unwrap();
+        write_atomically(&path, b"new", Access::Private).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_folder_clean() {
+        let folder = tempfile::tempdir().unwrap();
+        let occupied = folder.path().join("occupied");
+        fs::create_dir_all(occupied.join("child")).unwrap();
+        write_atomically(&occupied, b"new", Access::Public).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_private_folder_is_made_with_its_parents() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b");
+        create_private_folder(&path).unwrap();
+        create_private_folder(&path).unwrap();
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o700, 0o700));
+    }
+}

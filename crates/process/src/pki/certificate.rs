@@ -1,0 +1,180 @@
+//! Making certificates with rcgen, and looking into those that were made before with x509-parser.
+
+use std::{
+    net::IpAddr,
+    time::{Duration, SystemTime},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData,
+};
+use time::OffsetDateTime;
+use x509_parser::{extensions::GeneralName, pem::parse_x509_pem, prelude::X509Certificate};
+
+use super::Identity;
+
+/// Clocks differ: a certificate is valid a little before it was made.
+const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
+
+/// Whom a certificate of the authority names.
+#[derive(Debug)]
+pub(super) enum Subject {
+    /// A server, reached by these names and addresses.
+    Server { names: Vec<String> },
+    /// A client: a user of one group.
+    Client { user: &'static str, group: &'static str },
+}
+
+impl Subject {
+    pub(super) fn server(names: Vec<String>) -> Self {
+        Self::Server { names }
+    }
+
+    /// The group is the one that Kubernetes lets do everything, before any access rule.
+    pub(super) fn admin() -> Self {
+        Self::Client { user: "admin", group: "system:masters" }
+    }
+
+    fn params(&self) -> Result<CertificateParams, rcgen::Error> {
+        let (names, usage) = match self {
+            Self::Server { names } => (names.clone(), ExtendedKeyUsagePurpose::ServerAuth),
+            Self::Client { .. } => (Vec::new(), ExtendedKeyUsagePurpose::ClientAuth),
+        };
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = DistinguishedName::new();
+        match self {
+            Self::Server { .. } => params.distinguished_name.push(DnType::CommonName, "kube-apiserver"),
+            Self::Client { user, group } => {
+                params.distinguished_name.push(DnType::OrganizationName, *group);
+                params.distinguished_name.push(DnType::CommonName, *user);
+            }
+        }
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![usage];
+        params.use_authority_key_identifier_extension = true;
+        Ok(params)
+    }
+}
+
+/// The authority with its key, ready to sign.
+pub(super) struct Authority {
+    certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    pub(super) fn new(now: SystemTime, lifetime: Duration) -> Result<Self, rcgen::Error> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "orlop-ca");
+        set_validity(&mut params, now, lifetime);
+        let certificate = params.self_signed(&key)?.pem();
+        Ok(Self { certificate, issuer: Issuer::new(params, key) })
+    }
+
+    /// Takes up an authority that was made before. The reason of a failure concerns its key.
+    pub(super) fn load(certificate: String, key: &str, inspected: &Inspected) -> Result<Self, String> {
+        if !inspected.has_key(key) {
+            return Err("it is not the key of ca.crt".to_owned());
+        }
+        let key = KeyPair::from_pem(key).map_err(|error| error.to_string())?;
+        let issuer = Issuer::from_ca_cert_pem(&certificate, key).map_err(|error| error.to_string())?;
+        Ok(Self { certificate, issuer })
+    }
+
+    pub(super) fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    pub(super) fn key(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
+    pub(super) fn issue(
+        &self,
+        subject: &Subject,
+        now: SystemTime,
+        lifetime: Duration,
+    ) -> Result<Identity, rcgen::Error> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let mut params = subject.params()?;
+        set_validity(&mut params, now, lifetime);
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+}
+
+fn set_validity(params: &mut CertificateParams, now: SystemTime, lifetime: Duration) {
+    params.not_before = OffsetDateTime::from(now - CLOCK_SKEW);
+    params.not_after = OffsetDateTime::from(now + lifetime);
+}
+
+/// A certificate from a file.
+pub(super) struct Inspected {
+    der: Vec<u8>,
+}
+
+impl Inspected {
+    pub(super) fn from_pem(text: &str) -> Result<Self, String> {
+        let (_, pem) = parse_x509_pem(text.as_bytes()).map_err(|_| "it is no PEM file".to_owned())?;
+        pem.parse_x509().map_err(|_| "it holds no certificate".to_owned())?;
+        Ok(Self { der: pem.contents })
+    }
+
+    fn certificate(&self) -> X509Certificate<'_> {
+        let (_, certificate) =
+            x509_parser::parse_x509_certificate(&self.der).expect("from_pem has parsed it");
+        certificate
+    }
+
+    /// Whether it is valid now and stays so until then.
+    pub(super) fn is_valid_until(&self, now: SystemTime, then: SystemTime) -> bool {
+        let certificate = self.certificate();
+        let validity = certificate.validity();
+        validity.not_before.to_datetime() <= OffsetDateTime::from(now)
+            && OffsetDateTime::from(then) < validity.not_after.to_datetime()
+    }
+
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        KeyPair::from_pem(key)
+            .is_ok_and(|key| key.subject_public_key_info() == self.certificate().public_key().raw)
+    }
+
+    pub(super) fn is_issued_by(&self, authority: &Authority) -> bool {
+        Inspected::from_pem(authority.certificate()).is_ok_and(|issuer| {
+            let issuer = issuer.certificate();
+            self.certificate().verify_signature(Some(issuer.public_key())).is_ok()
+        })
+    }
+
+    /// Whether it says at least what a certificate for the subject would say.
+    pub(super) fn covers(&self, subject: &Subject) -> bool {
+        let certificate = self.certificate();
+        match subject {
+            Subject::Server { names } => {
+                let covered = certificate.subject_alternative_name().ok().flatten();
+                let covered = covered.map(|extension| &extension.value.general_names[..]).unwrap_or_default();
+                names.iter().all(|name| covered.iter().any(|general| is_name(general, name)))
+            }
+            Subject::Client { user, group } => {
+                let users = certificate.subject().iter_common_name();
+                let groups = certificate.subject().iter_organization();
+                users.map(|name| name.as_str()).eq([Ok(*user)])
+                    && groups.map(|name| name.as_str()).eq([Ok(*group)])
+            }
+        }
+    }
+}
+
+fn is_name(general: &GeneralName<'_>, name: &str) -> bool {
+    match (general, name.parse::<IpAddr>()) {
+        (GeneralName::DNSName(dns), Err(_)) => *dns == name,
+        (GeneralName::IPAddress(octets), Ok(IpAddr::V4(address))) => **octets == address.octets(),
+        (GeneralName::IPAddress(octets), Ok(IpAddr::V6(address))) => **octets == address.octets(),
+        _ => false,
+    }
+}

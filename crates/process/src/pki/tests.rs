@@ -1,0 +1,149 @@
+//! The folder's life: made once, used again, renewed in time, refused when damaged.
+
+use std::{collections::BTreeMap, os::unix::fs::PermissionsExt};
+
+use super::*;
+
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + days(20_000)
+}
+
+/// The folder's files: name and text.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|e| (e.file_name().into_string().unwrap(), fs::read_to_string(e.path()).unwrap())).collect()
+}
+
+/// The names of the files that changed between two looks.
+fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
+    after
+        .iter()
+        .filter(|(name, text)| before.get(*name) != Some(text))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+#[test]
+fn the_first_look_makes_all_files_and_keeps_keys_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pki");
+    let pki = Pki::ensure(&path, "127.0.0.1", now()).unwrap();
+    let names: Vec<_> = files(&path).into_keys().collect();
+    assert_eq!(names, ["admin.crt", "admin.key", "ca.crt", "ca.key", "server.crt", "server.key"]);
+    for name in names {
+        let mode = fs::metadata(path.join(&name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if name.ends_with(".key") { 0o600 } else { 0o644 }, "{name}");
+    }
+    assert!(!format!("{pki:?}").contains("PRIVATE"), "keys do not reach a log");
+}
+
+#[test]
+fn the_second_look_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap();
+    let before = files(folder.path());
+    let second = Pki::ensure(folder.path(), "127.0.0.1", now() + days(200)).unwrap();
+    assert_eq!(before, files(folder.path()));
+    assert_eq!((first.ca, first.admin.key), (second.ca, second.admin.key));
+}
+
+/// Which files a second look replaces, after the folder was changed and at another time or for another host.
+fn check(change: impl FnOnce(&Path), host: &str, later: Duration, expected: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap();
+    let before = files(folder.path());
+    change(folder.path());
+    Pki::ensure(folder.path(), host, now() + later).unwrap();
+    assert_eq!(changed(&before, &files(folder.path())), expected);
+}
+
+fn copy(folder: &Path, from: &str, to: &str) {
+    fs::copy(folder.join(from), folder.join(to)).unwrap();
+}
+
+const SERVER: [&str; 2] = ["server.crt", "server.key"];
+const LEAVES: [&str; 4] = ["admin.crt", "admin.key", "server.crt", "server.key"];
+const ALL: [&str; 6] = ["admin.crt", "admin.key", "ca.crt", "ca.key", "server.crt", "server.key"];
+
+#[test]
+fn certificates_are_renewed_before_their_end_and_the_authority_before_its_own() {
+    check(|_| {}, "127.0.0.1", LIFETIME - RENEW_BEFORE - days(1), &[]);
+    check(|_| {}, "127.0.0.1", LIFETIME - RENEW_BEFORE + days(1), &LEAVES);
+    check(|_| {}, "127.0.0.1", AUTHORITY_LIFETIME - LIFETIME - days(1), &LEAVES);
+    check(|_| {}, "127.0.0.1", AUTHORITY_LIFETIME - LIFETIME + days(1), &ALL);
+}
+
+#[test]
+fn a_new_host_renews_the_serving_certificate_alone() {
+    check(|_| {}, "api.example.org", Duration::ZERO, &SERVER);
+    check(|_| {}, "[2001:db8::7]", Duration::ZERO, &SERVER);
+    for known in ["localhost", "::1", "[::1]", "0.0.0.0", "[::]", "10.96.0.1"] {
+        check(|_| {}, known, Duration::ZERO, &[]);
+    }
+}
+
+#[test]
+fn a_leaf_that_is_damaged_or_lost_is_made_again() {
+    let zero = Duration::ZERO;
+    check(|folder| fs::write(folder.join("server.crt"), "rubbish").unwrap(), "127.0.0.1", zero, &SERVER);
+    check(|folder| fs::remove_file(folder.join("server.key")).unwrap(), "127.0.0.1", zero, &SERVER);
+    check(|folder| copy(folder, "admin.key", "server.key"), "127.0.0.1", zero, &SERVER);
+}
+
+#[test]
+fn leaves_of_another_authority_are_replaced() {
+    let other = tempfile::tempdir().unwrap();
+    let pki = Pki::ensure(other.path(), "127.0.0.1", now()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap();
+    for name in ["ca.crt", "ca.key"] {
+        fs::copy(other.path().join(name), folder.path().join(name)).unwrap();
+    }
+    let before = files(folder.path());
+    assert_eq!(Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap().ca, pki.ca);
+    assert_eq!(changed(&before, &files(folder.path())), LEAVES);
+}
+
+/// A second look says this about a folder that was so changed, and touches nothing.
+fn check_refused(change: impl FnOnce(&Path), reason: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap();
+    change(folder.path());
+    let before = files(folder.path());
+    let error = Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap_err().to_string();
+    assert!(error.contains(reason), "{error}");
+    assert_eq!(before, files(folder.path()));
+}
+
+#[test]
+fn a_damaged_authority_is_refused_and_left_alone() {
+    check_refused(|folder| fs::write(folder.join("ca.crt"), "rubbish").unwrap(), "it is no PEM file");
+    check_refused(|folder| fs::remove_file(folder.join("ca.key")).unwrap(), "it is missing");
+    check_refused(|folder| copy(folder, "admin.key", "ca.key"), "not the key of ca.crt");
+}
+
+#[test]
+fn an_authority_whose_certificate_was_never_written_is_begun_again() {
+    check(|folder| fs::remove_file(folder.join("ca.crt")).unwrap(), "127.0.0.1", Duration::ZERO, &ALL);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = Pki::ensure(&file.join("pki"), "127.0.0.1", now()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot create ") && error.contains("file/pki"), "{error}");
+}
+
+#[test]
+fn processes_that_start_together_agree_on_the_authority() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("pki");
+    let authorities: Vec<_> = std::thread::scope(|scope| {
+        let starts: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| Pki::ensure(path, "127.0.0.1", now()).unwrap().ca)).collect();
+        starts.into_iter().map(|start| start.join().unwrap()).collect()
+    });
+    assert!(authorities.iter().all(|ca| *ca == authorities[0]));
+}

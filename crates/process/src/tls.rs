@@ -1,0 +1,121 @@
+//! TLS for servers: the certificate to show, which may change while running, and the clients' certificates.
+
+use std::sync::{Arc, RwLock};
+
+use rustls::{
+    ServerConfig,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+    version::{TLS12, TLS13},
+};
+use thiserror::Error;
+
+use crate::pki::Identity;
+
+mod client;
+
+pub use client::{CertIdentity, ClientCaVerifier, Refusal};
+
+/// The protocols over TLS, the better first.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Certificates or keys that cannot be used.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A text that should be PEM is not.
+    #[error("{what} cannot be read as PEM: {reason}")]
+    Pem {
+        /// What the text should hold.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The library refuses what was read.
+    #[error("{what} cannot be used: {reason}")]
+    Unusable {
+        /// What was refused.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One provider for all of it, passed explicitly: a process-wide default would be global state.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// The certificate that a server shows. A renewed one can take its place without a restart.
+#[derive(Debug)]
+pub struct ServingCertificate {
+    current: RwLock<Arc<CertifiedKey>>,
+}
+
+impl ServingCertificate {
+    /// Begins with this certificate.
+    ///
+    /// # Errors
+    /// When certificate and key cannot be read or do not belong together.
+    pub fn new(identity: &Identity) -> Result<Self, Error> {
+        Ok(Self { current: RwLock::new(certified_key(identity)?) })
+    }
+
+    /// Shows another certificate from the next connection on.
+    ///
+    /// # Errors
+    /// As [`ServingCertificate::new`]; the certificate before stays in place.
+    pub fn replace(&self, identity: &Identity) -> Result<(), Error> {
+        let renewed = certified_key(identity)?;
+        *self.current.write().expect("no code panics with the lock held") = renewed;
+        Ok(())
+    }
+}
+
+impl ResolvesServerCert for ServingCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.current.read().expect("no code panics with the lock held")))
+    }
+}
+
+fn certified_key(identity: &Identity) -> Result<Arc<CertifiedKey>, Error> {
+    let chain = certificates("the serving certificate", identity.certificate.as_bytes())?;
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
+        .map_err(|error| Error::Pem { what: "the serving key", reason: error.to_string() })?;
+    let key = CertifiedKey::from_der(chain, key, &provider())
+        .map_err(|error| Error::Unusable { what: "the serving certificate", reason: error.to_string() })?;
+    Ok(Arc::new(key))
+}
+
+fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let certificates = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Error::Pem { what, reason: error.to_string() })?;
+    if certificates.is_empty() {
+        return Err(Error::Pem { what, reason: "it holds no certificate".to_owned() });
+    }
+    Ok(certificates)
+}
+
+/// What a server needs for TLS 1.2 and 1.3 with HTTP/2 and HTTP/1.1.
+///
+/// Clients are asked for a certificate, and any they show is taken if they hold its key. Whether `clients` trusts
+/// it is the authenticator's question: its answer is a 401 that a person can read, not a failed handshake.
+///
+/// # Panics
+/// Never: the provider knows both protocol versions.
+#[must_use]
+pub fn server_config(certificate: Arc<ServingCertificate>, clients: &ClientCaVerifier) -> Arc<ServerConfig> {
+    let provider = provider();
+    let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&TLS13, &TLS12])
+        .expect("ring supports both versions")
+        .with_client_cert_verifier(clients.handshake_verifier(provider))
+        .with_cert_resolver(certificate);
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Arc::new(config)
+}
+
+#[cfg(test)]
+mod tests;

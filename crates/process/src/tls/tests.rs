@@ -1,0 +1,197 @@
+//! Handshakes in memory, between this server configuration and rustls' own client; and the verdict on clients.
+
+use std::time::{Duration, SystemTime};
+
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, ServerConnection,
+    pki_types::{ServerName, UnixTime},
+};
+
+use super::*;
+use crate::pki::Pki;
+
+fn now() -> UnixTime {
+    UnixTime::now()
+}
+
+fn pki() -> Pki {
+    let folder = tempfile::tempdir().unwrap();
+    Pki::ensure(folder.path(), "api.example.org", SystemTime::now()).unwrap()
+}
+
+fn server(pki: &Pki) -> Arc<ServerConfig> {
+    let certificate = Arc::new(ServingCertificate::new(&pki.server).unwrap());
+    server_config(certificate, &ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap())
+}
+
+fn client(trusted: &Pki, identity: Option<&Identity>) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(trusted.ca.as_bytes()).unwrap()).unwrap();
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13, &TLS12])
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = match identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => {
+            let chain = certificates("test", identity.certificate.as_bytes()).unwrap();
+            let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+            builder.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Arc::new(config)
+}
+
+/// Carries bytes between both ends until neither has more to say.
+fn handshake(
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+    name: &'static str,
+) -> Result<ServerConnection, rustls::Error> {
+    let name = ServerName::try_from(name).unwrap();
+    let mut client = ClientConnection::new(client, name).unwrap();
+    let mut server = ServerConnection::new(server).unwrap();
+    while client.wants_write() || server.wants_write() {
+        let mut bytes = Vec::new();
+        while client.wants_write() {
+            client.write_tls(&mut bytes).unwrap();
+        }
+        server.read_tls(&mut &bytes[..]).unwrap();
+        server.process_new_packets()?;
+        let mut bytes = Vec::new();
+        while server.wants_write() {
+            server.write_tls(&mut bytes).unwrap();
+        }
+        client.read_tls(&mut &bytes[..]).unwrap();
+        client.process_new_packets()?;
+    }
+    Ok(server)
+}
+
+#[test]
+fn the_serving_certificate_covers_every_name_of_a_server() {
+    let pki = pki();
+    for name in ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc", "10.96.0.1"] {
+        handshake(client(&pki, None), server(&pki), name).unwrap();
+    }
+    let connection = handshake(client(&pki, None), server(&pki), "api.example.org").unwrap();
+    assert_eq!(connection.alpn_protocol(), Some(&b"h2"[..]));
+    handshake(client(&pki, None), server(&pki), "elsewhere.example.org").unwrap_err();
+}
+
+#[test]
+fn the_administrator_is_seen_with_name_and_group() {
+    let pki = pki();
+    let connection = handshake(client(&pki, Some(&pki.admin)), server(&pki), "localhost").unwrap();
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    let identity = verifier.verify(connection.peer_certificates().unwrap(), now()).unwrap();
+    assert_eq!(identity.common_name, "admin");
+    assert_eq!(identity.organizations, ["system:masters"]);
+    assert_eq!(identity.uid, None);
+    assert_eq!(identity.fingerprint.len(), 64);
+    let year = Duration::from_secs(365 * 24 * 60 * 60).as_secs();
+    assert!(identity.valid_until.as_secs() > now().as_secs() + year - 60, "{:?}", identity.valid_until);
+}
+
+#[test]
+fn a_stranger_passes_the_handshake_and_fails_the_verdict() {
+    let (pki, other) = (pki(), pki());
+    let mut stranger = ClientConfig::clone(&client(&pki, Some(&other.admin)));
+    // Clients choose by the server's hints; this one shows its certificate in any case.
+    stranger.client_auth_cert_resolver = Arc::new(AlwaysShow(certified_key(&other.admin).unwrap()));
+    let connection = handshake(Arc::new(stranger), server(&pki), "localhost").unwrap();
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    let refusal = verifier.verify(connection.peer_certificates().unwrap(), now()).unwrap_err();
+    assert!(matches!(refusal, Refusal::Untrusted(_)), "{refusal}");
+
+    let both = [pki.ca.as_bytes(), other.ca.as_bytes()].concat();
+    let verifier = ClientCaVerifier::from_pem(&both).unwrap();
+    verifier.verify(connection.peer_certificates().unwrap(), now()).unwrap();
+}
+
+#[derive(Debug)]
+struct AlwaysShow(Arc<CertifiedKey>);
+
+impl rustls::client::ResolvesClientCert for AlwaysShow {
+    fn resolve(&self, _: &[&[u8]], _: &[rustls::SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0))
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
+}
+
+/// The refusal of one certificate of `pki` at a time so many days from now.
+fn refusal(pki: &Pki, identity: &Identity, days: u64) -> String {
+    let chain = certificates("test", identity.certificate.as_bytes()).unwrap();
+    let time = UnixTime::since_unix_epoch(Duration::from_secs(now().as_secs() + days * 24 * 60 * 60));
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    verifier.verify(&chain, time).unwrap_err().to_string()
+}
+
+#[test]
+fn expired_certificates_and_those_of_servers_name_nobody() {
+    let pki = pki();
+    let expired = refusal(&pki, &pki.admin, 366);
+    assert!(expired.contains("expired"), "{expired}");
+    let server = refusal(&pki, &pki.server, 0);
+    assert!(server.contains("usage") || server.contains("EKU") || server.contains("purpose"), "{server}");
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    assert_eq!(verifier.verify(&[], now()), Err(Refusal::Absent));
+}
+
+#[test]
+fn kubernetes_attributes_of_a_subject_become_name_groups_and_uid() {
+    let (authority, verifier) = test_authority();
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "dev");
+    params.distinguished_name.push(rcgen::DnType::CommonName, "jane");
+    params.distinguished_name.push(rcgen::DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]), "u-1");
+    let identity = verifier.verify(&[issue(&authority, &params)], now()).unwrap();
+    assert_eq!((identity.common_name.as_str(), identity.uid.as_deref()), ("jane", Some("u-1")));
+    assert_eq!(identity.organizations, ["dev"]);
+}
+
+#[test]
+fn a_certificate_without_a_common_name_names_nobody() {
+    let (authority, verifier) = test_authority();
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    let refusal = verifier.verify(&[issue(&authority, &params)], now()).unwrap_err();
+    assert_eq!(refusal, Refusal::Nameless("it has no CN"));
+}
+
+type TestAuthority = rcgen::CertifiedIssuer<'static, rcgen::KeyPair>;
+
+fn test_authority() -> (TestAuthority, ClientCaVerifier) {
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = TestAuthority::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap();
+    let verifier = ClientCaVerifier::from_pem(authority.pem().as_bytes()).unwrap();
+    (authority, verifier)
+}
+
+fn issue(authority: &TestAuthority, params: &rcgen::CertificateParams) -> CertificateDer<'static> {
+    params.signed_by(&rcgen::KeyPair::generate().unwrap(), authority).unwrap().into()
+}
+
+#[test]
+fn a_bundle_without_certificates_is_refused() {
+    for bundle in ["", "rubbish", &pki().admin.key] {
+        assert!(ClientCaVerifier::from_pem(bundle.as_bytes()).is_err(), "{bundle}");
+    }
+}
+
+#[test]
+fn a_renewed_certificate_is_shown_from_the_next_handshake_on() {
+    let (old, new) = (pki(), pki());
+    let certificate = Arc::new(ServingCertificate::new(&old.server).unwrap());
+    let clients = ClientCaVerifier::from_pem(old.ca.as_bytes()).unwrap();
+    let config = server_config(Arc::clone(&certificate), &clients);
+    handshake(client(&new, None), Arc::clone(&config), "localhost").unwrap_err();
+    certificate.replace(&new.server).unwrap();
+    handshake(client(&new, None), config, "localhost").unwrap();
+}
