@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use super::quote::quote;
 use super::types::{Field, Schema, Shape, Type, TypeId};
 use super::{Precision, Timestamp, decode_base64, encode_base64};
+use crate::error::quote;
 
 /// How many unknown fields are reported, which is as many as Kubernetes reports.
 const UNKNOWN_MAX: usize = 100;
@@ -34,6 +34,21 @@ impl Mismatch {
     }
 }
 
+/// The message for a body that does not even say what it is; it shows how the body begins.
+pub fn unrecognized(kind: &str, problem: &str, body: &[u8]) -> String {
+    const SHOWN_MAX: usize = 30;
+    let shown = &body[..body.len().min(SHOWN_MAX)];
+    let mut summary = match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SHOWN_MAX {
+        summary.push_str(" ...");
+    }
+    format!("the object provided is unrecognized (must be of type {kind}): {problem} ({summary})")
+}
+
 /// Reads `value` as `type_id` and brings it into the form that Go would write.
 pub fn check(schema: &Schema, type_id: TypeId, value: &mut Value) -> Result<Checked, Mismatch> {
     if value.is_null() {
@@ -55,8 +70,21 @@ pub fn check(schema: &Schema, type_id: TypeId, value: &mut Value) -> Result<Chec
     }
 }
 
+/// Brings an object whose values are of the right types into the form that Go would write; not what is inside of them.
+pub(crate) fn finish(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
+    object.retain(|key, value| of.field(key).is_some_and(|field| keeps(field, value)));
+    fill(schema, of, object);
+}
+
+/// Whether Go writes this value of a field. What it always writes is added again by `fill`, an empty list as the
+/// `null` that storage makes of it.
+fn keeps(field: &Field, value: &Value) -> bool {
+    let is_list = matches!(field.shape, Shape::List(_) | Shape::Map(_) | Shape::Wrapped(_));
+    field.pointer || !is_empty(value) || (field.always_written() && !is_list)
+}
+
 /// Adds the fields that Go always writes.
-pub(crate) fn fill(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
+fn fill(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
     for field in of.written() {
         if !object.contains_key(&*field.name) {
             object.insert(field.name.to_string(), zero(schema, &field.shape));
@@ -65,7 +93,7 @@ pub(crate) fn fill(schema: &Schema, of: &Type, object: &mut Map<String, Value>) 
 }
 
 /// Whether Go's `omitempty` omits it. Structs it never omits.
-pub(crate) fn is_empty(value: &Value) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(value) => !value,
@@ -180,12 +208,7 @@ impl<'a> Walk<'a> {
         }
         self.stack.push(&field.name);
         self.value(&field.shape, value)?;
-        if field.pointer {
-            return Ok(true);
-        }
-        // What Go always writes is added again by `fill`, an empty list as the `null` that storage makes of it.
-        let is_list = matches!(field.shape, Shape::List(_) | Shape::Map(_) | Shape::Wrapped(_));
-        Ok(if field.always_written() { !is_list || !is_empty(value) } else { !is_empty(value) })
+        Ok(keeps(field, value))
     }
 
     fn list(&mut self, shape: &Shape, item: &'a Shape, value: &mut Value) -> Result<(), Mismatch> {

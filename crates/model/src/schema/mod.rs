@@ -5,7 +5,6 @@
 
 mod base64;
 mod check;
-mod quote;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -14,11 +13,12 @@ mod types;
 
 use std::sync::LazyLock;
 
-pub use check::{Checked, Mismatch, check};
+pub use check::{Checked, Mismatch, check, unrecognized};
 pub use table::{TableError, parse};
 pub use types::{Entry, Field, ListKind, Name, Patch, Schema, Shape, Type, TypeId, Wire};
 
 pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
+pub(crate) use check::finish;
 pub(crate) use time::{Precision, Timestamp};
 
 /// The built-in kinds of Kubernetes 1.35.

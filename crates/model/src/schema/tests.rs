@@ -213,6 +213,22 @@ fn a_refused_body_names_its_version_and_kind() {
 }
 
 #[test]
+fn a_body_of_no_kind_is_shown_by_its_beginning() {
+    let long = [b'x'; 40];
+    for (body, shown) in [
+        (b"".as_slice(), "<empty>"),
+        (b"{}", "{}"),
+        (b"k8s\0", "6b387300"),
+        (&long, "787878787878787878787878787878787878787878787878787878787878 ..."),
+        (br#"{"apiVersion":1,"kind":"ConfigMap"}"#, r#"{"apiVersion":1,"kind":"Config ..."#),
+    ] {
+        let expected =
+            format!("the object provided is unrecognized (must be of type ConfigMap): why ({shown})");
+        assert_eq!(unrecognized("ConfigMap", "why", body), expected);
+    }
+}
+
+#[test]
 fn bad_bytes_and_times_are_refused_without_a_place() {
     let answer = read(body("v1", "Secret", json!({"data": {"a": "aGVs bG8="}})));
     assert_eq!(answer.unwrap_err(), "illegal base64 data at input byte 4");

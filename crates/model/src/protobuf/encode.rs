@@ -1,0 +1,150 @@
+//! Writes JSON values as messages, in the order and with the empty fields that Go's generated code writes.
+//!
+//! The values come from [`crate::schema::check`] or from the store. One that nevertheless is not of its field's type is
+//! written as the empty value: an object that was accepted once can always be read.
+
+use serde_json::{Map, Value};
+
+use super::MAGIC;
+use super::wire::{put_bytes, put_double, put_int, put_message};
+use crate::schema::{Entry, Field, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use crate::schema::{Wire as Tags, decode_base64};
+
+/// The table has no such kind, so the object exists only in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no kind {kind:?} is registered for version {api_version:?}")]
+pub struct EncodeError {
+    /// What the object says.
+    pub api_version: String,
+    /// What the object says.
+    pub kind: String,
+}
+
+/// Writes an object, a list or a `Status` in its envelope.
+pub fn encode(schema: &Schema, object: &Value) -> Result<Vec<u8>, EncodeError> {
+    let mut out = Vec::with_capacity(1024);
+    envelope(schema, object, &mut out)?;
+    Ok(out)
+}
+
+/// Writes an event of a watch with its length in front, as it goes over the wire.
+pub fn watch_event(schema: &Schema, event: &str, object: &Value) -> Result<Vec<u8>, EncodeError> {
+    let object = encode(schema, object)?;
+    let mut out = vec![0; 4];
+    put_bytes(&mut out, 1, event.as_bytes());
+    put_message(&mut out, 2, |out| put_bytes(out, 1, &object));
+    let length = u32::try_from(out.len() - 4).expect("an object is far smaller than 4 GiB");
+    out[..4].copy_from_slice(&length.to_be_bytes());
+    Ok(out)
+}
+
+/// Writes a bare message of a type.
+pub fn encode_message(schema: &Schema, type_id: TypeId, value: &Value, out: &mut Vec<u8>) {
+    let of = schema.get(type_id);
+    Encoder { schema }.fields(of, of.wire(), value.as_object(), out);
+}
+
+fn envelope(schema: &Schema, object: &Value, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let Some(id) = schema.by_kind(group, version, kind) else {
+        return Err(EncodeError { api_version: api_version.to_owned(), kind: kind.to_owned() });
+    };
+    out.extend_from_slice(MAGIC);
+    put_message(out, 1, |out| {
+        put_bytes(out, 1, api_version.as_bytes());
+        put_bytes(out, 2, kind.as_bytes());
+    });
+    put_message(out, 2, |out| encode_message(schema, id, object, out));
+    put_bytes(out, 3, b"");
+    put_bytes(out, 4, b"");
+    Ok(())
+}
+
+struct Encoder<'a> {
+    schema: &'a Schema,
+}
+
+impl Encoder<'_> {
+    fn fields(&self, of: &Type, tags: &Tags, object: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
+        for (tag, entry) in tags.entries() {
+            match entry {
+                Entry::Embedded(inner) => put_message(out, *tag, |out| self.fields(of, inner, object, out)),
+                Entry::Field(index) => {
+                    let field = &of.fields()[usize::from(*index)];
+                    self.field(field, *tag, object.and_then(|object| object.get(&*field.name)), out);
+                }
+            }
+        }
+    }
+
+    /// Go leaves out absent pointers, bytes, lists and maps, and writes all else, empty or not.
+    fn field(&self, field: &Field, tag: u32, value: Option<&Value>, out: &mut Vec<u8>) {
+        match (&field.shape, value) {
+            (Shape::Wrapped(_) | Shape::Bytes, None | Some(Value::Null)) => {}
+            (_, None) if field.pointer => {}
+            (shape, value) => self.value(shape, tag, value.unwrap_or(&Value::Null), out),
+        }
+    }
+
+    fn value(&self, shape: &Shape, tag: u32, value: &Value, out: &mut Vec<u8>) {
+        match shape {
+            Shape::String { .. } => put_bytes(out, tag, as_text(value).as_bytes()),
+            Shape::Bytes => put_bytes(out, tag, &decode_base64(as_text(value)).unwrap_or_default()),
+            Shape::Bool => put_int(out, tag, i64::from(value.as_bool().unwrap_or_default())),
+            Shape::Int32 | Shape::Int64 => put_int(out, tag, value.as_i64().unwrap_or_default()),
+            Shape::Double => put_double(out, tag, value.as_f64().unwrap_or_default()),
+            Shape::Time => put_time(out, tag, value, Precision::Seconds),
+            Shape::MicroTime => put_time(out, tag, value, Precision::Micros),
+            Shape::Quantity => put_message(out, tag, |out| put_bytes(out, 1, as_text(value).as_bytes())),
+            Shape::IntOrString => put_message(out, tag, |out| {
+                put_int(out, 1, i64::from(value.is_string()));
+                put_int(out, 2, value.as_i64().unwrap_or_default());
+                put_bytes(out, 3, as_text(value).as_bytes());
+            }),
+            Shape::Raw | Shape::Fields | Shape::Json => put_message(out, tag, |out| {
+                if !value.is_null() {
+                    put_bytes(out, 1, &serde_json::to_vec(value).expect("a JSON value always encodes"));
+                }
+            }),
+            Shape::Object(id) => put_message(out, tag, |out| {
+                let of = self.schema.get(*id);
+                self.fields(of, of.wire(), value.as_object(), out);
+            }),
+            Shape::List(item) => {
+                for value in value.as_array().into_iter().flatten() {
+                    self.value(item, tag, value, out);
+                }
+            }
+            Shape::Wrapped(item) => put_message(out, tag, |out| {
+                for value in value.as_array().into_iter().flatten() {
+                    self.value(item, 1, value, out);
+                }
+            }),
+            Shape::Map(item) => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    put_message(out, tag, |out| {
+                        put_bytes(out, 1, key.as_bytes());
+                        self.value(item, 2, value, out);
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn as_text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Go's zero time is an empty message.
+fn put_time(out: &mut Vec<u8>, tag: u32, value: &Value, precision: Precision) {
+    let time = value.as_str().and_then(|text| Timestamp::parse(text, precision).ok());
+    put_message(out, tag, |out| {
+        if let Some(time) = time {
+            put_int(out, 1, time.seconds);
+            put_int(out, 2, i64::from(time.nanos));
+        }
+    });
+}

@@ -1,0 +1,225 @@
+//! The primitives of protobuf: varints, tags and lengths, read from untrusted bytes and written to a buffer.
+
+/// Why bytes are not the message that they should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// They end in the middle of something.
+    #[error("unexpected EOF")]
+    Truncated,
+    /// A number has more than 64 bits.
+    #[error("proto: integer overflow")]
+    Overflow,
+    /// A length is beyond all memory.
+    #[error("proto: negative length found during unmarshaling")]
+    Length,
+    /// A field has another wire type than its message says.
+    #[error("proto: wrong wireType = {wire_type} for field {field}")]
+    WireType {
+        /// What it has.
+        wire_type: u8,
+        /// Its name in Go.
+        field: String,
+    },
+    /// There is no such wire type.
+    #[error("proto: illegal wireType {0}")]
+    NoWireType(u8),
+    /// A group ends that never began.
+    #[error("proto: {0}: wiretype end group for non-group")]
+    EndGroup(String),
+    /// A tag that no field can have.
+    #[error("proto: {message}: illegal tag {tag} (wire type {wire_type})")]
+    Tag {
+        /// The message that has it.
+        message: String,
+        /// The tag.
+        tag: u64,
+        /// The wire type beside it.
+        wire_type: u8,
+    },
+    /// Messages are nested too deeply.
+    #[error("proto: exceeded max depth")]
+    Depth,
+    /// An embedded object is not JSON.
+    #[error("{0}")]
+    Json(String),
+}
+
+/// The value of a field, as far as the wire tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Bytes(&'a [u8]),
+    Fixed32,
+}
+
+impl Wire<'_> {
+    pub fn wire_type(self) -> u8 {
+        match self {
+            Self::Varint(_) => 0,
+            Self::Fixed64(_) => 1,
+            Self::Bytes(_) => 2,
+            Self::Fixed32 => 5,
+        }
+    }
+}
+
+/// What is left to read.
+#[derive(Clone, Copy)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The next field of a message with this name, `None` at its end. Groups are skipped: no message here has any.
+    pub fn field(&mut self, message: &str) -> Result<Option<(u32, Wire<'a>)>, Malformed> {
+        while !self.0.is_empty() {
+            let key = self.varint()?;
+            let (tag, wire_type) = (key >> 3, (key & 7) as u8);
+            if wire_type == 4 {
+                return Err(Malformed::EndGroup(message.to_owned()));
+            }
+            let known = u32::try_from(tag).ok().filter(|tag| (1..1 << 29).contains(tag));
+            let Some(tag) = known else {
+                return Err(Malformed::Tag { message: message.to_owned(), tag, wire_type });
+            };
+            if wire_type == 3 {
+                self.skip_group()?;
+                continue;
+            }
+            return Ok(Some((tag, self.value(wire_type)?)));
+        }
+        Ok(None)
+    }
+
+    fn value(&mut self, wire_type: u8) -> Result<Wire<'a>, Malformed> {
+        match wire_type {
+            0 => self.varint().map(Wire::Varint),
+            1 => {
+                let (bytes, rest) = self.0.split_first_chunk::<8>().ok_or(Malformed::Truncated)?;
+                self.0 = rest;
+                Ok(Wire::Fixed64(u64::from_le_bytes(*bytes)))
+            }
+            2 => {
+                let length = self.varint()?;
+                let length = i64::try_from(length).map_err(|_| Malformed::Length)?;
+                let length = usize::try_from(length).map_err(|_| Malformed::Length)?;
+                let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed::Truncated)?;
+                self.0 = rest;
+                Ok(Wire::Bytes(bytes))
+            }
+            5 => {
+                self.0 = self.0.get(4..).ok_or(Malformed::Truncated)?;
+                Ok(Wire::Fixed32)
+            }
+            other => Err(Malformed::NoWireType(other)),
+        }
+    }
+
+    /// Counts instead of recursing, so that no depth of groups can exhaust the stack.
+    fn skip_group(&mut self) -> Result<(), Malformed> {
+        let mut open = 1usize;
+        while open > 0 {
+            match (self.varint()? & 7) as u8 {
+                3 => open += 1,
+                4 => open -= 1,
+                wire_type => {
+                    self.value(wire_type)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn varint(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0u64;
+        for shift in (0..).step_by(7) {
+            if shift >= 64 {
+                return Err(Malformed::Overflow);
+            }
+            let (&byte, rest) = self.0.split_first().ok_or(Malformed::Truncated)?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        Ok(value)
+    }
+}
+
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+pub fn put_int(out: &mut Vec<u8>, tag: u32, value: i64) {
+    put_varint(out, u64::from(tag) << 3);
+    put_varint(out, value.cast_unsigned());
+}
+
+pub fn put_double(out: &mut Vec<u8>, tag: u32, value: f64) {
+    put_varint(out, u64::from(tag) << 3 | 1);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub fn put_bytes(out: &mut Vec<u8>, tag: u32, value: &[u8]) {
+    put_varint(out, u64::from(tag) << 3 | 2);
+    put_varint(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+/// Writes a message whose length is known only after it was written.
+pub fn put_message(out: &mut Vec<u8>, tag: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    put_varint(out, u64::from(tag) << 3 | 2);
+    let start = out.len();
+    write(out);
+    let mut length = Vec::with_capacity(5);
+    put_varint(&mut length, (out.len() - start) as u64);
+    out.splice(start..start, length);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_varint_is_read_back(value: u64) {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            let mut reader = Reader(&out);
+            prop_assert_eq!(reader.varint(), Ok(value));
+            prop_assert!(reader.0.is_empty());
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let mut reader = Reader(&bytes);
+            while let Ok(Some(_)) = reader.field("X") {}
+        }
+    }
+
+    #[test]
+    fn a_message_gets_its_length_in_front() {
+        for length in [0, 1, 127, 128, 20_000] {
+            let mut out = vec![7];
+            put_message(&mut out, 3, |out| out.extend(std::iter::repeat_n(9, length)));
+            let mut reader = Reader(&out[1..]);
+            assert_eq!(reader.field("X"), Ok(Some((3, Wire::Bytes(vec![9; length].as_slice())))));
+            assert_eq!(reader.field("X"), Ok(None));
+        }
+    }
+
+    #[test]
+    fn groups_are_skipped_at_any_depth() {
+        let mut bytes = vec![0x0b; 100_000];
+        bytes.extend(vec![0x0c; 100_000]);
+        bytes.extend([0x08, 0x05]);
+        assert_eq!(Reader(&bytes).field("X"), Ok(Some((1, Wire::Varint(5)))));
+        assert_eq!(Reader(&bytes[..150_000]).field("X"), Err(Malformed::Truncated));
+        assert_eq!(Reader(&[0x0c]).field("X"), Err(Malformed::EndGroup("X".to_owned())));
+    }
+}
