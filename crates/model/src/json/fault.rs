@@ -1,0 +1,60 @@
+//! What is wrong with a JSON text, in the words of Go's parser where they are short: clients know them.
+
+use serde_json::error::Category;
+
+use super::JsonError;
+
+/// What `serde_json` says, and what Go says after the character that does not fit.
+const WORDS: &[(&str, &str)] = &[
+    ("expected value", "looking for beginning of value"),
+    ("trailing characters", "after top-level value"),
+    ("expected `:`", "after object key"),
+    ("expected `,` or `}`", "after object key:value pair"),
+    ("expected `,` or `]`", "after array element"),
+    ("key must be a string", "looking for beginning of object key string"),
+    ("trailing comma", "looking for beginning of value"),
+    ("invalid escape", "in string escape code"),
+    ("control character", "in string literal"),
+    ("invalid number", "in numeric literal"),
+    ("expected ident", "in literal"),
+    ("recursion limit exceeded", "exceeded max depth"),
+];
+
+/// Describes a fault that the parser found in `text`.
+pub(super) fn describe(error: &serde_json::Error, text: &str) -> JsonError {
+    let message = match error.classify() {
+        Category::Eof => "unexpected end of JSON input".to_owned(),
+        _ => in_words(error, text),
+    };
+    JsonError { message }
+}
+
+fn in_words(error: &serde_json::Error, text: &str) -> String {
+    let own = error.to_string();
+    let (before, character) = position(error, text);
+    if own.starts_with("number out of range") {
+        let number = before.rsplit(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).next();
+        return format!(
+            "json: cannot unmarshal number {} into Go value of type float64",
+            number.unwrap_or("")
+        );
+    }
+    let words = match WORDS.iter().find(|(start, _)| own.starts_with(start)) {
+        Some(("trailing comma", _)) if character == '}' => "looking for beginning of object key string",
+        Some((_, words)) => words,
+        None => return own,
+    };
+    format!("invalid character {character:?} {words}")
+}
+
+/// The line up to and with the character that does not fit, and that character.
+///
+/// Columns count bytes from one; column zero is the end of the line before.
+fn position<'a>(error: &serde_json::Error, text: &'a str) -> (&'a str, char) {
+    let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or("");
+    let Some(start) = error.column().checked_sub(1) else {
+        return ("", '\n');
+    };
+    let character = line.get(start..).and_then(|rest| rest.chars().next()).unwrap_or('\u{fffd}');
+    (line.get(..=start).unwrap_or(line), character)
+}

@@ -1,0 +1,128 @@
+//! Bodies good and bad; the messages are those of kube-apiserver 1.35 where it has one.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn message(text: &str) -> String {
+    parse(text.as_bytes()).expect_err(text).to_string()
+}
+
+fn duplicates(parsed: Result<Parsed, JsonError>) -> Vec<String> {
+    parsed.unwrap().duplicates
+}
+
+#[test]
+fn values_are_those_of_json() {
+    let rows = [
+        ("null", json!(null)),
+        (" true ", json!(true)),
+        ("[1, -2, 1.5, \"a\\u00e9\\n\"]", json!([1, -2, 1.5, "aé\n"])),
+        ("{\"a\":{\"b\":[{}]}}", json!({"a": {"b": [{}]}})),
+        ("9223372036854775807", json!(i64::MAX)),
+        ("-9223372036854775808", json!(i64::MIN)),
+        // Larger integers are floating point numbers in Kubernetes, and minus zero is zero.
+        ("9223372036854775808", json!(9_223_372_036_854_775_808.0)),
+        ("123456789012345678901234567890", json!(1.234_567_890_123_456_8e29)),
+        ("-0", json!(0)),
+    ];
+    for (text, value) in rows {
+        assert_eq!(parse(text.as_bytes()), Ok(Parsed { value, duplicates: vec![] }), "{text}");
+    }
+}
+
+#[test]
+fn the_last_of_two_values_wins_and_the_path_is_noted() {
+    let text = r#"{"metadata":{"labels":{"a":"1","a":"2"},"name":"x","name":"y"},
+        "spec":{"x":[{},{"a":1,"a":2}],"y":[[{"z":1,"z":2}]]}}"#;
+    let parsed = parse(text.as_bytes()).unwrap();
+    assert_eq!(parsed.duplicates, ["metadata.labels.a", "metadata.name", "spec.x[1].a", "spec.y[0][0].z"]);
+    assert_eq!(parsed.value["metadata"], json!({"labels": {"a": "2"}, "name": "y"}));
+    assert_eq!(parsed.value["spec"], json!({"x": [{}, {"a": 2}], "y": [[{"z": 2}]]}));
+}
+
+#[test]
+fn a_path_is_noted_once_and_not_without_end() {
+    assert_eq!(duplicates(parse(br#"{"a":1,"a":2,"a":3}"#)), ["a"]);
+    assert_eq!(duplicates(parse(br#"{"a":{"b":1,"b":2},"a":{"b":1,"b":2}}"#)), ["a.b", "a"]);
+    assert_eq!(duplicates(parse(br#"[{"[":1,"[":2}]"#)), ["[0].["]);
+    let many: Vec<String> = (0..300).map(|key| format!("\"{key}\":1,\"{key}\":2")).collect();
+    assert_eq!(duplicates(parse(format!("{{{}}}", many.join(",")).as_bytes())).len(), 100);
+}
+
+#[test]
+fn faults_are_told_in_the_words_of_kubernetes() {
+    let rows = [
+        ("", "unexpected end of JSON input"),
+        ("{", "unexpected end of JSON input"),
+        ("{\"a\":}", "invalid character '}' looking for beginning of value"),
+        ("[\n\n x]", "invalid character 'x' looking for beginning of value"),
+        ("{\"a\":1} x", "invalid character 'x' after top-level value"),
+        ("{\"a\" 1}", "invalid character '1' after object key"),
+        ("{\"a\":1 \"b\"}", "invalid character '\"' after object key:value pair"),
+        ("[1 2]", "invalid character '2' after array element"),
+        ("{1:2}", "invalid character '1' looking for beginning of object key string"),
+        ("{\"a\":1,}", "invalid character '}' looking for beginning of object key string"),
+        ("[1,]", "invalid character ']' looking for beginning of value"),
+        ("\"\\x\"", "invalid character 'x' in string escape code"),
+        ("\"a\nb\"", "invalid character '\\n' in string literal"),
+        ("[-x]", "invalid character 'x' in numeric literal"),
+        ("trux", "invalid character 'x' in literal"),
+        ("[1e999]", "json: cannot unmarshal number 1e999 into Go value of type float64"),
+        ("[é]", "invalid character 'é' looking for beginning of value"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn nesting_is_limited() {
+    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(parse(nested(127).as_bytes()).is_ok());
+    assert_eq!(message(&nested(129)), "invalid character '[' exceeded max depth");
+    assert_eq!(message(&"[".repeat(1 << 20)), "invalid character '[' exceeded max depth");
+}
+
+#[test]
+fn only_utf8_is_read() {
+    let expected = "invalid UTF-8 after byte 2";
+    assert_eq!(parse(b"{\"\xff\":1}").unwrap_err().to_string(), expected);
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "\\PC{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map("\\PC{0,4}", inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read(value in value()) {
+        let text = value.to_string();
+        prop_assert_eq!(parse(text.as_bytes()), Ok(Parsed { value, duplicates: vec![] }));
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        let _ = parse(&bytes);
+    }
+
+    #[test]
+    fn near_json_is_read_or_refused(text in "[\\[\\]{}:,\"\\\\0-9eE.\\-+ \ntrufalsné&*!|>%]{0,30}") {
+        let ours = parse(text.as_bytes()).map(|parsed| parsed.value).ok();
+        let reference = serde_json::from_str::<Value>(&text).ok();
+        prop_assert_eq!(ours.is_some(), reference.is_some());
+    }
+}
