@@ -2,12 +2,26 @@
 //!
 //! Every change gets the next revision of one clock; commit order is revision order; a reader never sees a gap.
 
+mod committer;
+mod compactor;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod engine;
+mod event;
+mod hub;
+pub mod listing;
+mod metrics;
 pub mod plan;
+pub mod sqlite;
+mod store;
 mod types;
 
 pub use engine::Engine;
-
+pub use event::{Event, EventKind, SharedChange, WatchScope};
+pub use hub::Watch;
+pub use metrics::Metrics;
+pub use sqlite::{Durability, FileOptions, Sqlite};
+pub use store::{Options, Store};
 pub use types::{
     Action, Change, ClockState, Error, ListQuery, Page, Position, Precondition, Stored, Write, Written,
 };

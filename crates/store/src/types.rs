@@ -143,6 +143,22 @@ pub enum Action {
     Delete,
 }
 
+impl Action {
+    /// The number that stands for it in a database.
+    pub fn code(self) -> i16 {
+        match self {
+            Self::Create => 1,
+            Self::Update => 2,
+            Self::Delete => 3,
+        }
+    }
+
+    /// Reads back what [`Action::code`] gave.
+    pub fn from_code(code: i16) -> Option<Self> {
+        [Self::Create, Self::Update, Self::Delete].into_iter().find(|action| action.code() == code)
+    }
+}
+
 /// One record of the log.
 #[derive(Clone, Debug)]
 pub struct Change {

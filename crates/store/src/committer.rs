@@ -1,0 +1,155 @@
+//! Group commit: one task takes everything that is queued, commits it at once, and answers each writer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+
+use crate::engine::{Committed, Engine, Transaction};
+use crate::hub::Outlet;
+use crate::metrics::Metrics;
+use crate::types::{Error, Write, Written};
+
+/// Bounds of the queue and of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchLimits {
+    pub writes: usize,
+    pub bytes: usize,
+}
+
+/// Transactions that may wait; more writers wait for a place.
+const QUEUE: usize = 4096;
+
+/// The queue may hold so many batches in bytes; more writers wait for room.
+const QUEUED_BATCHES: usize = 8;
+
+/// A transaction that waits for its commit.
+struct Job {
+    writes: Transaction,
+    size: usize,
+    answer: oneshot::Sender<Result<Vec<Written>, Error>>,
+    /// Gives its room in the queue back when the job is done.
+    _room: OwnedSemaphorePermit,
+}
+
+/// Where writers put their transactions.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    jobs: mpsc::Sender<Job>,
+    room: Arc<Semaphore>,
+    room_bytes: usize,
+}
+
+impl Queue {
+    /// Queues a transaction and waits for its commit.
+    pub async fn write(&self, writes: Transaction) -> Result<Vec<Written>, Error> {
+        if writes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let size = writes.iter().map(Write::size).sum::<usize>();
+        // A transaction that is larger than the whole queue takes all of its room.
+        let room = u32::try_from(size.min(self.room_bytes)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(room).await.map_err(|_| closed())?;
+        let (answer, answered) = oneshot::channel();
+        let job = Job { writes, size, answer, _room: room };
+        self.jobs.send(job).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
+    }
+}
+
+fn closed() -> Error {
+    Error::Unavailable { reason: "the store is closed".to_owned() }
+}
+
+/// The task and its entrance. When told to stop the task commits what is queued, takes no more, and ends.
+pub(crate) fn committer(
+    engine: Arc<dyn Engine>,
+    outlet: Outlet,
+    limits: BatchLimits,
+    stop: watch::Receiver<bool>,
+    metrics: Metrics,
+) -> (Queue, impl Future<Output = ()>) {
+    let (jobs, queued) = mpsc::channel(QUEUE);
+    let room_bytes = limits.bytes.saturating_mul(QUEUED_BATCHES).min(Semaphore::MAX_PERMITS);
+    let queue = Queue { jobs, room: Arc::new(Semaphore::new(room_bytes)), room_bytes };
+    let committer = Committer { engine, outlet, limits, metrics, left_over: None };
+    (queue, committer.run(queued, stop))
+}
+
+struct Committer {
+    engine: Arc<dyn Engine>,
+    outlet: Outlet,
+    limits: BatchLimits,
+    metrics: Metrics,
+    /// Taken from the queue, but too large for the batch before.
+    left_over: Option<Job>,
+}
+
+impl Committer {
+    async fn run(mut self, mut queued: mpsc::Receiver<Job>, mut stop: watch::Receiver<bool>) {
+        loop {
+            let first = match self.left_over.take() {
+                Some(job) => job,
+                None => tokio::select! {
+                    biased;
+                    job = queued.recv() => match job {
+                        Some(job) => job,
+                        None => return,
+                    },
+                    _ = stop.wait_for(|stop| *stop), if !queued.is_closed() => {
+                        queued.close();
+                        continue;
+                    }
+                },
+            };
+            let batch = self.fill(first, &mut queued);
+            self.commit(batch).await;
+        }
+    }
+
+    /// Takes what is queued, as far as it fits in a batch.
+    fn fill(&mut self, first: Job, queued: &mut mpsc::Receiver<Job>) -> Vec<Job> {
+        let (mut writes, mut bytes) = (first.writes.len(), first.size);
+        let mut batch = vec![first];
+        while let Ok(job) = queued.try_recv() {
+            writes += job.writes.len();
+            bytes += job.size;
+            if writes > self.limits.writes || bytes > self.limits.bytes {
+                self.left_over = Some(job);
+                break;
+            }
+            batch.push(job);
+        }
+        batch
+    }
+
+    async fn commit(&self, batch: Vec<Job>) {
+        let mut answers = Vec::with_capacity(batch.len());
+        let mut transactions = Vec::with_capacity(batch.len());
+        for job in batch {
+            answers.push((job.answer, job._room));
+            transactions.push(job.writes);
+        }
+        let writes = transactions.iter().map(Vec::len).sum::<usize>();
+        let started = Instant::now();
+        let result = self.engine.commit(transactions).await;
+        self.metrics.commit_seconds.observe(started.elapsed().as_secs_f64());
+        self.metrics.batch_writes.observe(writes as f64);
+        match result {
+            // The writers come first: watches can wait a moment longer.
+            Ok(Committed { outcomes, changes }) => {
+                for ((answer, _room), outcome) in answers.into_iter().zip(outcomes) {
+                    // A writer that is gone does not want to know.
+                    let _ = answer.send(outcome);
+                }
+                self.outlet.send(changes);
+            }
+            Err(error) => {
+                tracing::warn!(%error, writes, "a commit failed");
+                for (answer, _room) in answers {
+                    let _ = answer.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}

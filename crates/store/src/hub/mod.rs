@@ -1,0 +1,166 @@
+//! Where changes meet watches: recent changes in memory, once for all, and a doorbell for each watch.
+//!
+//! Changes come in revision order and without a gap. A watch that nothing has touched is never woken, and its position moves with
+//! the hub's head; a watch that was touched is rung once, and reads on from there by itself, from memory or from the log.
+
+mod publish;
+mod quiet;
+mod topic;
+mod watch;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use model::{Resource, Revision};
+
+pub(crate) use self::publish::{Outlet, publisher};
+use self::topic::{Subscription, Topic};
+pub use self::watch::Watch;
+use crate::event::{SharedChange, WatchScope};
+use crate::metrics::Metrics;
+
+/// How much the hub remembers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RingLimits {
+    pub events: usize,
+    pub bytes: usize,
+}
+
+/// Recent changes of all resources, and the watches that wait for more.
+pub(crate) struct Hub {
+    topics: RwLock<Topics>,
+    /// All changes up to here are in their topics.
+    head: AtomicU64,
+    order: Mutex<Order>,
+    limits: RingLimits,
+    metrics: Metrics,
+}
+
+struct Topics {
+    by_resource: HashMap<Resource, Arc<Topic>>,
+    /// Nothing at or before this revision is in memory.
+    base: Revision,
+    closed: bool,
+}
+
+/// What is in memory, oldest first, over all topics.
+#[derive(Default)]
+struct Order {
+    events: VecDeque<(Arc<Topic>, usize)>,
+    bytes: usize,
+}
+
+/// A panic elsewhere leaves these states whole: each is changed in single steps.
+pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    /// A hub that knows nothing of what came up to `head`.
+    pub fn new(head: Revision, limits: RingLimits, metrics: Metrics) -> Self {
+        Self {
+            topics: RwLock::new(Topics { by_resource: HashMap::new(), base: head, closed: false }),
+            head: AtomicU64::new(head.0),
+            order: Mutex::new(Order::default()),
+            limits,
+            metrics,
+        }
+    }
+
+    /// All changes up to here were published.
+    pub fn head(&self) -> Revision {
+        Revision(self.head.load(Ordering::Acquire))
+    }
+
+    /// Publishes the changes that follow the head, and rings whom they touch.
+    pub fn publish(&self, changes: Vec<Arc<SharedChange>>) {
+        let Some(last) = changes.last().map(|change| change.revision) else { return };
+        debug_assert_eq!(changes[0].revision, self.head().next(), "the hub has no gaps");
+        self.metrics.events.inc_by(changes.len() as u64);
+        let mut order = held(&self.order);
+        let mut by_topic: HashMap<Resource, (Arc<Topic>, Vec<Arc<SharedChange>>)> = HashMap::new();
+        for change in changes {
+            let resource = &change.key.resource;
+            let (topic, changes) =
+                by_topic.entry(resource.clone()).or_insert_with(|| (self.topic(resource), Vec::new()));
+            let size = change.size();
+            order.bytes += size;
+            order.events.push_back((Arc::clone(topic), size));
+            changes.push(change);
+        }
+        let mut rung: Vec<Arc<Subscription>> = Vec::new();
+        for (topic, changes) in by_topic.into_values() {
+            topic.publish(changes, &mut rung);
+        }
+        self.evict(&mut order);
+        // The head comes after the changes: whoever sees it and is not rung has nothing to read up to it.
+        self.head.store(last.0, Ordering::Release);
+        // The bells come last, so that a woken watch finds the whole batch.
+        for subscription in rung {
+            subscription.ring();
+        }
+    }
+
+    fn evict(&self, order: &mut Order) {
+        while order.events.len() > self.limits.events || order.bytes > self.limits.bytes {
+            let Some((topic, size)) = order.events.pop_front() else { break };
+            order.bytes -= size;
+            topic.evict();
+        }
+        self.metrics.ring_bytes.set(i64::try_from(order.bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Goes on from `head`, because what lies between is gone from the log. Watches find that out when they read it.
+    pub fn reset(&self, head: Revision) {
+        let mut order = held(&self.order);
+        *order = Order::default();
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        topics.base = head;
+        let before = self.head();
+        let mut rung = Vec::new();
+        for topic in topics.by_resource.values() {
+            topic.reset(before, head, &mut rung);
+        }
+        self.head.store(head.0, Ordering::Release);
+        for subscription in rung {
+            subscription.ring();
+        }
+    }
+
+    /// Ends all watches.
+    pub fn close(&self) {
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        topics.closed = true;
+        let mut rung = Vec::new();
+        for topic in topics.by_resource.values() {
+            topic.close(&mut rung);
+        }
+        for subscription in rung {
+            subscription.ring();
+        }
+    }
+
+    fn subscribe(&self, scope: WatchScope, from: Revision) -> (Arc<Topic>, Arc<Subscription>) {
+        let topic = self.topic(&scope.resource);
+        let subscription = topic.subscribe(scope, from);
+        (topic, subscription)
+    }
+
+    fn topic(&self, resource: &Resource) -> Arc<Topic> {
+        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(topic) = topics.by_resource.get(resource) {
+            return Arc::clone(topic);
+        }
+        drop(topics);
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let Topics { by_resource, base, closed } = &mut *topics;
+        let topic = by_resource
+            .entry(resource.clone())
+            .or_insert_with(|| Arc::new(Topic::new(resource, *base, *closed)));
+        Arc::clone(topic)
+    }
+}
+
+#[cfg(test)]
+mod tests;

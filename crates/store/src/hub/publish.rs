@@ -1,0 +1,127 @@
+//! The one task that feeds the hub: batches of this server as they are committed, and the log where something is missing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::Revision;
+use tokio::sync::{Notify, mpsc, watch};
+
+use super::Hub;
+use crate::engine::{Bound, Engine};
+use crate::event::SharedChange;
+use crate::types::{Change, Error};
+
+/// Batches that may wait for publication. Beyond that they are read back from the log, so memory stays bounded.
+const WAITING: usize = 16;
+
+/// How much of the log is read at once.
+const LOG_CHUNK: Bound = Bound { changes: 1000, bytes: 8 << 20 };
+
+/// How long to wait before a failed read of the log is tried again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Where the committer puts what it committed.
+pub(crate) struct Outlet {
+    batches: mpsc::Sender<Vec<Change>>,
+    missed: Arc<Notify>,
+}
+
+impl Outlet {
+    /// Hands over a batch, at once.
+    pub fn send(&self, changes: Vec<Change>) {
+        if self.batches.try_send(changes).is_err() {
+            self.missed.notify_one();
+        }
+    }
+}
+
+/// The task and its entrance. The task ends when the entrance is dropped and everything is published, or, where the log cannot
+/// be read, when it is told to stop.
+pub(crate) fn publisher(
+    hub: Arc<Hub>,
+    engine: Arc<dyn Engine>,
+    stop: watch::Receiver<bool>,
+) -> (Outlet, impl Future<Output = ()>) {
+    let (batches, waiting) = mpsc::channel(WAITING);
+    let missed = Arc::new(Notify::new());
+    let outlet = Outlet { batches, missed: Arc::clone(&missed) };
+    let publisher = Publisher { hub, engine, stop };
+    (outlet, async move { publisher.run(waiting, &missed).await })
+}
+
+struct Publisher {
+    hub: Arc<Hub>,
+    engine: Arc<dyn Engine>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Publisher {
+    async fn run(&self, mut waiting: mpsc::Receiver<Vec<Change>>, missed: &Notify) {
+        loop {
+            tokio::select! {
+                batch = waiting.recv() => match batch {
+                    Some(changes) => self.accept(changes).await,
+                    None => return,
+                },
+                () = missed.notified() => self.catch_up(None).await,
+                () = self.engine.bell() => self.catch_up(None).await,
+            }
+        }
+    }
+
+    /// Publishes a batch, after what other servers committed before it.
+    async fn accept(&self, changes: Vec<Change>) {
+        let Some(first) = changes.first().map(|change| change.revision) else { return };
+        if first > self.hub.head().next() {
+            self.catch_up(Some(first)).await;
+        }
+        self.publish(changes);
+    }
+
+    /// Publishes from the log: all of it, or at least what comes before a revision.
+    async fn catch_up(&self, before: Option<Revision>) {
+        while before.is_none_or(|before| self.hub.head().next() < before) {
+            match self.read().await {
+                Ok(changes) if !changes.is_empty() => {
+                    self.publish(changes);
+                    continue;
+                }
+                Ok(_) if before.is_none() => return,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "the log cannot be read, watches wait"),
+            }
+            if self.pause().await {
+                return;
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<Vec<Change>, Error> {
+        match self.engine.changes(None, self.hub.head(), LOG_CHUNK).await {
+            Ok(piece) => Ok(piece.changes),
+            Err(Error::Expired { .. }) => {
+                // This server was away for longer than the log is kept: it goes on from now, and its watches list again.
+                let now = self.engine.clock().await?.current;
+                tracing::warn!(head = %self.hub.head(), %now, "fell behind the compaction mark");
+                self.hub.reset(now);
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says whether it is time to stop.
+    async fn pause(&self) -> bool {
+        let mut stop = self.stop.clone();
+        tokio::time::timeout(RETRY, stop.wait_for(|stop| *stop)).await.is_ok()
+    }
+
+    /// Publishes what is new of these changes. They follow the head without a gap, or the log could not be read before the end.
+    fn publish(&self, changes: Vec<Change>) {
+        let head = self.hub.head();
+        let mut fresh = changes.into_iter().filter(|change| change.revision > head).peekable();
+        if fresh.peek().is_some_and(|first| first.revision == head.next()) {
+            self.hub.publish(fresh.map(|change| Arc::new(SharedChange::new(change))).collect());
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The hub, without an engine.

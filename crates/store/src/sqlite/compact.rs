@@ -1,0 +1,64 @@
+//! One step of compaction.
+
+use model::Revision;
+use rusqlite::{Connection, Transaction as Tx, TransactionBehavior, params};
+
+use super::error::unavailable;
+use super::read::{clock, integer, revision, text};
+use crate::engine::Sweep;
+use crate::types::{Action, Error};
+
+/// Raises the mark, then sweeps at most `limit` revisions below it.
+pub fn compact(connection: &mut Connection, through: Revision, limit: u64) -> Result<Sweep, Error> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
+    let clock = clock(&tx)?;
+    if through > clock.current {
+        return Err(Error::Future { requested: through, current: clock.current });
+    }
+    let mark = through.max(clock.compacted);
+    let swept =
+        tx.query_row("SELECT swept FROM clock", [], |row| row.get::<_, i64>(0)).map_err(unavailable)?;
+    let next = swept.saturating_add_unsigned(limit).min(integer(mark));
+    sweep(&tx, swept, next)?;
+    tx.execute("UPDATE clock SET compacted = ?1, swept = ?2", params![integer(mark), next])
+        .map_err(unavailable)?;
+    tx.commit().map_err(unavailable)?;
+    Ok(if next < integer(mark) { Sweep::More } else { Sweep::Done })
+}
+
+/// What the changes in `(from, to]` replaced can be seen by nobody at or above `to`, and neither can their deletions.
+fn sweep(tx: &Tx<'_>, from: i64, to: i64) -> Result<(), Error> {
+    let mut scan = tx
+        .prepare_cached(
+            "SELECT revision, previous, action, resource, namespace, name FROM changes
+             WHERE revision > ?1 AND revision <= ?2",
+        )
+        .map_err(unavailable)?;
+    let mut rows = scan.query([from, to]).map_err(unavailable)?;
+    // All are read before the first is deleted: a change of this range may be what a later one of it replaced.
+    let mut replaced = Vec::new();
+    let mut deletions = Vec::new();
+    while let Some(row) = rows.next().map_err(unavailable)? {
+        let previous = revision(row, 1)?;
+        if previous > Revision::ZERO {
+            replaced.push((previous, text(row, 3)?, text(row, 4)?, text(row, 5)?));
+        }
+        if row.get::<_, i16>(2).map_err(unavailable)? == Action::Delete.code() {
+            deletions.push(revision(row, 0)?);
+        }
+    }
+    let mut forget = tx.prepare_cached("DELETE FROM changes WHERE revision = ?1").map_err(unavailable)?;
+    let mut unkeep = tx
+        .prepare_cached(
+            "DELETE FROM history WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND revision = ?4",
+        )
+        .map_err(unavailable)?;
+    for (revision, resource, namespace, name) in replaced {
+        forget.execute([integer(revision)]).map_err(unavailable)?;
+        unkeep.execute(params![resource, namespace, name, integer(revision)]).map_err(unavailable)?;
+    }
+    for revision in deletions {
+        forget.execute([integer(revision)]).map_err(unavailable)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! A database file: a lock against other processes, one writer thread, one checkpoint thread, a few readers.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::backend::{STATEMENTS, blocking};
+use super::error::{closed, open_failed, unavailable};
+use super::{Durability, FileOptions, schema};
+use crate::types::Error;
+
+/// Connections for look-ups. They are held for microseconds, so two are enough for many cores.
+const LOOKERS: usize = 2;
+
+/// How long one connection waits for another of this process; only a restart of the write-ahead log ever takes noticeable time.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// At so many times the checkpoint size the writer stops to let the write-ahead log start over.
+const WAL_FACTOR: u32 = 8;
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// An open database file.
+pub struct FileDatabase {
+    lookers: Vec<Mutex<Option<Connection>>>,
+    next_looker: AtomicUsize,
+    scanners: Arc<Scanners>,
+    writer: Mutex<Option<Sender<Job>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    lock: Mutex<Option<File>>,
+}
+
+/// Connections for lists and log reads, and the right to use one.
+struct Scanners {
+    idle: Mutex<Vec<Connection>>,
+    permits: Semaphore,
+}
+
+impl FileDatabase {
+    /// Opens or makes the file.
+    pub fn open(options: &FileOptions) -> Result<Self, Error> {
+        let name = options.path.display().to_string();
+        let lock = lock(&options.path, &name)?;
+        let mut writer = connect(options, &name)?;
+        schema::migrate(&mut writer, &name)?;
+        let reader = || {
+            let reader = connect(options, &name)?;
+            reader
+                .pragma_update(None, "query_only", true)
+                .map_err(|error| open_failed(&name, &unavailable(error)))?;
+            Ok(reader)
+        };
+        let lookers =
+            (0..LOOKERS).map(|_| Ok(Mutex::new(Some(reader()?)))).collect::<Result<Vec<_>, Error>>()?;
+        let readers = options.readers.max(1);
+        let idle = (0..readers).map(|_| reader()).collect::<Result<Vec<_>, Error>>()?;
+        let checkpoints = connect(options, &name)?;
+        let (jobs, queue) = channel();
+        let threads =
+            start_threads(writer, checkpoints, queue, options.checkpoint_pages.max(1)).map_err(|error| {
+                Error::Open { reason: format!("{name}: no thread could be started: {error}") }
+            })?;
+        Ok(Self {
+            lookers,
+            next_looker: AtomicUsize::new(0),
+            scanners: Arc::new(Scanners { idle: Mutex::new(idle), permits: Semaphore::new(readers) }),
+            writer: Mutex::new(Some(jobs)),
+            threads: Mutex::new(threads),
+            lock: Mutex::new(Some(lock)),
+        })
+    }
+
+    /// Runs a look-up here.
+    pub fn look<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let turn = self.next_looker.fetch_add(1, Ordering::Relaxed);
+        let looker = held(&self.lookers[turn % self.lookers.len()]);
+        work(looker.as_ref().ok_or_else(closed)?)
+    }
+
+    /// Runs a longer read on a blocking thread, when a reader is free.
+    pub async fn scan<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let scanners = Arc::clone(&self.scanners);
+        blocking_with_permit(scanners, work).await
+    }
+
+    /// Runs a write on the writer thread, after those before it.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Whoever asked may be gone; the write has happened all the same.
+            let _ = answer.send(work(connection));
+        });
+        let sender = held(&self.writer).clone().ok_or_else(closed)?;
+        sender.send(job).map_err(|_| closed())?;
+        drop(sender);
+        answered.await.map_err(|_| closed())?
+    }
+
+    /// Ends the threads after the work that is queued, closes the connections and releases the lock.
+    pub async fn close(&self) {
+        self.scanners.permits.close();
+        held(&self.writer).take();
+        let threads = std::mem::take(&mut *held(&self.threads));
+        let lookers: Vec<_> = self.lookers.iter().filter_map(|looker| held(looker).take()).collect();
+        let idle = std::mem::take(&mut *held(&self.scanners.idle));
+        let lock = held(&self.lock).take();
+        let closing = blocking(move || {
+            drop((lookers, idle));
+            join(threads);
+            // Last: another process may open the file from here on.
+            drop(lock);
+            Ok(())
+        });
+        if let Err(error) = closing.await {
+            tracing::warn!(%error, "closing the database");
+        }
+    }
+}
+
+impl Drop for FileDatabase {
+    fn drop(&mut self) {
+        held(&self.writer).take();
+        join(std::mem::take(&mut *held(&self.threads)));
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A connection is whole also after a panic: an open transaction is rolled back when it is dropped.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn join(threads: Vec<JoinHandle<()>>) {
+    for thread in threads {
+        if thread.join().is_err() {
+            tracing::error!("a thread of the database panicked");
+        }
+    }
+}
+
+async fn blocking_with_permit<T: Send + 'static>(
+    scanners: Arc<Scanners>,
+    work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let permit = scanners.permits.acquire().await.map_err(|_| closed())?;
+    // The permit goes with the work, which runs on also when its caller is dropped.
+    permit.forget();
+    let scanners = Arc::clone(&scanners);
+    blocking(move || {
+        let connection = held(&scanners.idle).pop();
+        let loan = Loan { connection, scanners };
+        work(loan.connection.as_ref().ok_or_else(closed)?)
+    })
+    .await
+}
+
+/// A reader that goes back, with its permit, when the work ends in whatever way.
+struct Loan {
+    connection: Option<Connection>,
+    scanners: Arc<Scanners>,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if self.scanners.permits.is_closed() {
+            return;
+        }
+        if let Some(connection) = self.connection.take() {
+            held(&self.scanners.idle).push(connection);
+        }
+        self.scanners.permits.add_permits(1);
+    }
+}
+
+/// The lock is on a file beside the database, because SQLite has its own locks on the database itself.
+fn lock(path: &Path, name: &str) -> Result<File, Error> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let file =
+        OpenOptions::new().create(true).truncate(false).write(true).open(&beside).map_err(|error| {
+            Error::Open {
+                reason: format!("{name} cannot be used: {error}; its folder has to exist and to be writable"),
+            }
+        })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Open {
+            reason: format!("{name} is in use by another server: stop that one, or choose another file"),
+        }),
+        Err(TryLockError::Error(error)) => {
+            Err(Error::Open { reason: format!("{name} cannot be locked: {error}; use a local file system") })
+        }
+    }
+}
+
+fn connect(options: &FileOptions, name: &str) -> Result<Connection, Error> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(&options.path, flags)
+        .and_then(|connection| configure(connection, options))
+        .map_err(|error| open_failed(name, &unavailable(error)))
+}
+
+fn configure(connection: Connection, options: &FileOptions) -> rusqlite::Result<Connection> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "page_size", 4096)?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    let synchronous = match options.durability {
+        Durability::Full => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update_and_check(None, "mmap_size", options.mmap_bytes.to_string(), |_| Ok(()))?;
+    Ok(connection)
+}
+
+fn start_threads(
+    mut writer: Connection,
+    checkpoints: Connection,
+    queue: Receiver<Job>,
+    checkpoint_pages: u32,
+) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let wal = Arc::new(Wal { pages: AtomicU32::new(0), folded: AtomicU32::new(0), checkpoint_pages });
+    let (request, requests) = sync_channel(1);
+    let of_checkpoints = Arc::clone(&wal);
+    let checkpointer = thread::Builder::new()
+        .name("sqlite-checkpoint".to_owned())
+        .spawn(move || serve_checkpoints(&checkpoints, &requests, &of_checkpoints))?;
+    let writer = thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
+        if let Err(error) = wal.observe(&mut writer) {
+            tracing::warn!(%error, "the write-ahead log cannot be observed, it may grow");
+        }
+        while let Ok(job) = queue.recv() {
+            job(&mut writer);
+            wal.tend(&writer, &request);
+        }
+    })?;
+    Ok(vec![writer, checkpointer])
+}
+
+/// How long the write-ahead log is.
+struct Wal {
+    /// Pages in the log.
+    pages: AtomicU32,
+    /// Pages of them that the last checkpoint folded back.
+    folded: AtomicU32,
+    checkpoint_pages: u32,
+}
+
+impl Wal {
+    fn observe(self: &Arc<Self>, writer: &mut Connection) -> rusqlite::Result<()> {
+        let wal = Arc::clone(self);
+        writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: std::ffi::c_int| {
+            wal.pages.store(pages.unsigned_abs(), Ordering::Relaxed);
+            Ok(())
+        }))
+    }
+
+    /// After a commit: asks for a checkpoint when enough has come together, and waits for a new start when far too much has.
+    fn tend(&self, writer: &Connection, request: &SyncSender<()>) {
+        let pages = self.pages.load(Ordering::Relaxed);
+        if pages < self.folded.load(Ordering::Relaxed) {
+            // The log started over by itself.
+            self.folded.store(0, Ordering::Relaxed);
+        }
+        if pages >= self.checkpoint_pages.saturating_mul(WAL_FACTOR) {
+            // A checkpoint beside a busy writer never catches up with it, so now and then the writer has to wait.
+            self.checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
+            self.pages.store(0, Ordering::Relaxed);
+            self.folded.store(0, Ordering::Relaxed);
+        } else if pages - self.folded.load(Ordering::Relaxed).min(pages) >= self.checkpoint_pages {
+            match request.try_send(()) {
+                Ok(()) | Err(TrySendError::Full(())) => {}
+                Err(TrySendError::Disconnected(())) => tracing::error!("the checkpoint thread is gone"),
+            }
+        }
+    }
+
+    fn checkpoint(&self, connection: &Connection, sql: &str) {
+        let folded = connection.query_row(sql, [], |row| row.get::<_, i64>(2));
+        match folded {
+            Ok(pages) => {
+                self.folded.store(u32::try_from(pages.max(0)).unwrap_or(u32::MAX), Ordering::Relaxed);
+            }
+            // The log only grows until a later one succeeds; a full disk also fails the writer, which says so.
+            Err(error) => tracing::warn!(%error, "checkpoint"),
+        }
+    }
+}
+
+fn serve_checkpoints(connection: &Connection, requests: &Receiver<()>, wal: &Wal) {
+    while requests.recv().is_ok() {
+        wal.checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)");
+    }
+}

@@ -1,0 +1,124 @@
+//! The embedded engine: one SQLite file with one writer, or a database in memory.
+
+mod backend;
+mod compact;
+mod error;
+mod file;
+mod list;
+mod read;
+mod schema;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use model::{ObjectKey, Resource, Revision};
+
+use self::backend::{Backend, Memory};
+use self::file::FileDatabase;
+use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
+use crate::types::{ClockState, Error, ListQuery, Page, Stored};
+
+/// How to use a database file.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FileOptions {
+    /// Where it is. It is made if it is not there; its folder has to be.
+    pub path: PathBuf,
+    /// What an acknowledged write survives.
+    pub durability: Durability,
+    /// How many bytes of the file readers map into memory instead of copying pages; 0 for none.
+    pub mmap_bytes: u64,
+    /// How many lists and log reads run at once.
+    pub readers: usize,
+    /// The write-ahead log is folded back into the file, beside the writer, each time it has grown by so many pages of 4 KiB. At
+    /// eight times as many the writer waits until it starts over.
+    pub checkpoint_pages: u32,
+}
+
+impl FileOptions {
+    /// The defaults for a file.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self {
+            path: path.as_ref().to_owned(),
+            durability: Durability::Full,
+            mmap_bytes: 0,
+            readers: 4,
+            checkpoint_pages: 4000,
+        }
+    }
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process and the loss of power: each commit waits for the disk.
+    Full,
+    /// The end of the process; the loss of power may take the last commits, never the database's consistency.
+    Process,
+}
+
+/// An embedded database.
+pub struct Sqlite {
+    backend: Backend,
+}
+
+impl Sqlite {
+    /// Opens a file, for this process alone.
+    pub fn open(options: &FileOptions) -> Result<Self, Error> {
+        Ok(Self { backend: Backend::File(FileDatabase::open(options)?) })
+    }
+
+    /// A new database in memory, gone when it is dropped.
+    pub fn in_memory() -> Result<Self, Error> {
+        Ok(Self { backend: Backend::Memory(Memory::open()?) })
+    }
+}
+
+#[async_trait]
+impl Engine for Sqlite {
+    async fn clock(&self) -> Result<ClockState, Error> {
+        self.backend.look(read::clock)
+    }
+
+    async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
+        // A look-up takes a few microseconds, less than handing it to another thread.
+        self.backend.look(|connection| read::get(connection, key, at))
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
+        let query = query.clone();
+        self.backend.scan(move |connection| list::list(connection, &query)).await
+    }
+
+    async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
+        let writes = batch.iter().map(Vec::len).sum();
+        self.backend.write(writes, move |connection| write::commit(connection, batch)).await
+    }
+
+    async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
+        let of = of.cloned();
+        self.backend.scan(move |connection| read::changes(connection, of.as_ref(), after, bound)).await
+    }
+
+    async fn bell(&self) {
+        // The file is locked and memory is private: there is no other server.
+        std::future::pending().await
+    }
+
+    async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        let at = write::now().saturating_sub(age);
+        self.backend.scan(move |connection| read::committed_by(connection, at)).await
+    }
+
+    async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
+        let weight = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.backend.write(weight, move |connection| compact::compact(connection, through, limit)).await
+    }
+
+    async fn close(&self) {
+        self.backend.close().await;
+    }
+}

@@ -1,0 +1,142 @@
+//! The store as its callers see it: an engine, a committer in front of it, and a hub behind it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{ObjectKey, Revision};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+
+use crate::committer::{BatchLimits, Queue, committer};
+use crate::compactor::{compact, compactor};
+use crate::engine::Engine;
+use crate::event::WatchScope;
+use crate::hub::{Hub, RingLimits, Watch, publisher};
+use crate::listing::not_compacted;
+use crate::metrics::Metrics;
+use crate::types::{ClockState, Error, ListQuery, Page, Stored, Write, Written};
+
+/// How a store works.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How often history is compacted; `None` for never.
+    pub compaction: Option<Duration>,
+    /// History younger than this is kept.
+    pub retention: Duration,
+    /// How many recent changes are kept in memory for watches.
+    pub ring_events: usize,
+    /// How many bytes of recent changes are kept in memory for watches.
+    pub ring_bytes: usize,
+    /// How many writes are committed at once, at most. A larger transaction is still committed, alone.
+    pub batch_writes: usize,
+    /// How many bytes are committed at once, at most. A larger transaction is still committed, alone.
+    pub batch_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            compaction: Some(Duration::from_secs(15 * 60)),
+            retention: Duration::from_secs(15 * 60),
+            ring_events: 32_768,
+            ring_bytes: 64 << 20,
+            batch_writes: 1000,
+            batch_bytes: 8 << 20,
+        }
+    }
+}
+
+/// A revisioned object log. Clones are the same store.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    queue: Queue,
+    hub: Arc<Hub>,
+    metrics: Metrics,
+    stop: watch::Sender<bool>,
+    /// The committer, the publisher, the compactor. They end with the last clone at the latest.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Watches may outlive the store: they learn that nothing will come any more.
+        self.hub.close();
+    }
+}
+
+impl Store {
+    /// Starts a store on an engine that nobody else in this process uses.
+    pub async fn open(engine: Arc<dyn Engine>, options: Options, metrics: &Metrics) -> Result<Self, Error> {
+        let clock = engine.clock().await?;
+        metrics.compacted.set(i64::try_from(clock.compacted.0).unwrap_or(i64::MAX));
+        let ring = RingLimits { events: options.ring_events, bytes: options.ring_bytes };
+        let hub = Arc::new(Hub::new(clock.current, ring, metrics.clone()));
+        let (stop, stopped) = watch::channel(false);
+        let (outlet, publishing) = publisher(Arc::clone(&hub), Arc::clone(&engine), stopped.clone());
+        let limits = BatchLimits { writes: options.batch_writes, bytes: options.batch_bytes };
+        let (queue, committing) =
+            committer(Arc::clone(&engine), outlet, limits, stopped.clone(), metrics.clone());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(publishing);
+        tasks.spawn(committing);
+        if let Some(interval) = options.compaction {
+            let engine = Arc::clone(&engine);
+            tasks.spawn(compactor(engine, interval, options.retention, stopped, metrics.clone()));
+        }
+        let tasks = Mutex::new(tasks);
+        Ok(Self { inner: Arc::new(Inner { engine, queue, hub, metrics: metrics.clone(), stop, tasks }) })
+    }
+
+    /// One object, as of now or as of an older revision.
+    pub async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
+        self.inner.engine.get(key, at).await
+    }
+
+    /// A page of objects in key order.
+    pub async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
+        self.inner.engine.list(query).await
+    }
+
+    /// Writes all or nothing; gives one [`Written`] per write, in order. An update that changes nothing gives the revision that is.
+    ///
+    /// Dropping the future does not take the writes back: they may happen all the same.
+    pub async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>, Error> {
+        self.inner.queue.write(writes).await
+    }
+
+    /// The clock as it is now.
+    pub async fn clock(&self) -> Result<ClockState, Error> {
+        self.inner.engine.clock().await
+    }
+
+    /// Watches changes after `from`. [`Error::Expired`] where `from` is below the compaction mark. A `from` ahead of the clock
+    /// is not refused: the watch waits until the clock has passed it.
+    pub async fn watch(&self, scope: WatchScope, from: Revision) -> Result<Watch, Error> {
+        not_compacted(from, self.inner.engine.clock().await?)?;
+        Ok(Watch::new(Arc::clone(&self.inner.hub), Arc::clone(&self.inner.engine), scope, from))
+    }
+
+    /// Sets the compaction mark, then removes history below it in small steps.
+    pub async fn compact(&self, through: Revision) -> Result<(), Error> {
+        compact(&*self.inner.engine, through, &self.inner.metrics).await
+    }
+
+    /// Commits what is queued, ends the tasks and all watches, and closes the engine. Later calls answer [`Error::Unavailable`].
+    pub async fn close(&self) {
+        self.inner.stop.send_replace(true);
+        let mut tasks = self.inner.tasks.lock().await;
+        while let Some(ended) = tasks.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a task of the store panicked");
+            }
+        }
+        self.inner.hub.close();
+        self.inner.engine.close().await;
+    }
+}
