@@ -1,5 +1,10 @@
 //! Label and field selectors: one list of requirements that all have to hold.
 
+pub mod field;
+pub mod label;
+#[cfg(test)]
+mod tests;
+
 use crate::{Attributes, ObjectKey};
 
 /// Requirements on labels and fields; the empty selector matches everything.
@@ -80,12 +85,12 @@ impl Test {
             Self::NotIn(values) => !value.is_some_and(|value| values.iter().any(|v| v == value)),
             Self::Exists => value.is_some(),
             Self::NotExists => value.is_none(),
-            Self::GreaterThan(bound) => integer(value).is_some_and(|value| value > *bound),
-            Self::LessThan(bound) => integer(value).is_some_and(|value| value < *bound),
+            Self::GreaterThan(bound) => value.and_then(integer).is_some_and(|value| value > *bound),
+            Self::LessThan(bound) => value.and_then(integer).is_some_and(|value| value < *bound),
         }
     }
 }
 
-fn integer(value: Option<&str>) -> Option<i64> {
-    value?.parse().ok()
+fn integer(value: &str) -> Option<i64> {
+    value.parse().ok()
 }
