@@ -6,7 +6,7 @@ use model::error::Error;
 use model::schema::{self, TypeId, check};
 use serde_json::Value;
 
-use crate::registry::{Object, ResourceType, Strategy};
+use crate::registry::{Object, ResourceType, Strategy, Subresource};
 use crate::request::verb::{Verb, Verbs};
 
 /// One built-in resource.
@@ -52,8 +52,9 @@ fn resource_type(row: &Row) -> ResourceType {
     resource_type.short_names = row.short_names.iter().map(|name| (*name).to_owned()).collect();
     resource_type.namespaced = row.namespaced;
     resource_type.protobuf = true;
-    resource_type.status = row.kind == "Namespace";
     if resource_type.is_namespace() {
+        let finalize = Subresource { name: "finalize".to_owned(), verbs: Verbs::of(&[Verb::Update]) };
+        resource_type.subresources = vec![finalize, Subresource::status()];
         resource_type.verbs = Verbs::ALL.without(Verb::DeleteCollection);
     }
     let schema = schema::builtin();

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 use serde_json::{Value, json};
 
-use crate::registry::{Registry, ResourceType};
+use crate::registry::{Registry, ResourceType, Subresource};
 
 /// What the client asks for and the answer says it is.
 pub const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -70,9 +70,9 @@ fn resource(resource_type: &ResourceType) -> Value {
         resource["categories"] = json!(resource_type.categories);
     }
     let subresources: Vec<Value> = resource_type
-        .subresources()
-        .into_iter()
-        .map(|(name, verbs)| {
+        .subresources
+        .iter()
+        .map(|Subresource { name, verbs }| {
             let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
             json!({"subresource": name, "responseKind": kind(&resource_type.kind), "verbs": verbs})
         })

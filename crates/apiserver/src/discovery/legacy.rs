@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::storage_version_hash;
-use crate::registry::{Registry, ResourceType};
+use crate::registry::{Registry, ResourceType, Subresource};
 
 /// `/api`
 pub fn core_versions() -> Value {
@@ -72,7 +72,7 @@ fn resource(resource_type: &ResourceType) -> Vec<Value> {
         main["categories"] = json!(resource_type.categories);
     }
     let mut all = vec![main];
-    all.extend(resource_type.subresources().into_iter().map(|(name, verbs)| {
+    all.extend(resource_type.subresources.iter().map(|Subresource { name, verbs }| {
         let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
         json!({
             "name": format!("{plural}/{name}"),

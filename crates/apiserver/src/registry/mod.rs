@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::Resource;
 
-pub use resource_type::ResourceType;
+pub use resource_type::{ResourceType, Subresource};
 pub use strategy::{Object, Strategy};
 pub use table::TableRenderer;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::Resource;
-use model::error::Error;
+use model::error::{Error, FieldError};
 
 use super::strategy::{Plain, Strategy};
 use super::table::{NameAndAge, TableRenderer};
@@ -32,14 +32,30 @@ pub struct ResourceType {
     pub namespaced: bool,
     /// What may be done with it: any combination.
     pub verbs: Verbs,
-    /// Whether there is a `status` subresource that is written apart from the rest.
-    pub status: bool,
+    /// The parts that are read or written by themselves, in the order of their names.
+    pub subresources: Vec<Subresource>,
     /// Whether bodies may be protobuf.
     pub protobuf: bool,
     /// What is checked, completed and computed when objects are written.
     pub strategy: Arc<dyn Strategy>,
     /// How objects look as rows.
     pub table: Arc<dyn TableRenderer>,
+}
+
+/// A part of an object with a path of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// Its name in the path.
+    pub name: String,
+    /// What may be done with it.
+    pub verbs: Verbs,
+}
+
+impl Subresource {
+    /// The status, which is read, updated and patched apart from the rest.
+    pub fn status() -> Self {
+        Self { name: "status".to_owned(), verbs: Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]) }
+    }
 }
 
 impl ResourceType {
@@ -55,7 +71,7 @@ impl ResourceType {
             categories: Vec::new(),
             namespaced: true,
             verbs: Verbs::ALL,
-            status: false,
+            subresources: Vec::new(),
             protobuf: false,
             strategy: Arc::new(Plain),
             table: Arc::new(NameAndAge),
@@ -82,16 +98,12 @@ impl ResourceType {
         Offer { protobuf: self.protobuf }
     }
 
-    /// Subresources with their verbs, by name.
-    pub fn subresources(&self) -> Vec<(&'static str, Verbs)> {
-        let mut all = Vec::new();
-        if self.is_namespace() {
-            all.push(("finalize", Verbs::of(&[Verb::Update])));
+    /// What may be done at a path below an object, or with the object itself (an empty name); `None`: there is no such path.
+    pub fn verbs_of(&self, subresource: &str) -> Option<Verbs> {
+        if subresource.is_empty() {
+            return Some(self.verbs);
         }
-        if self.status {
-            all.push(("status", Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update])));
-        }
-        all
+        self.subresources.iter().find(|sub| sub.name == subresource).map(|sub| sub.verbs)
     }
 
     /// Whether it is the type of the namespaces themselves.
@@ -102,6 +114,11 @@ impl ResourceType {
     /// "There is no such object."
     pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { group: self.group.clone(), resource: self.plural.clone(), name: name.to_owned() }
+    }
+
+    /// "This breaks these rules."
+    pub fn invalid(&self, name: &str, errors: Vec<FieldError>) -> Error {
+        Error::Invalid { group: self.group.clone(), kind: self.kind.clone(), name: name.to_owned(), errors }
     }
 
     /// "Somebody else was faster", in the words of the reason given.

@@ -27,11 +27,24 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
-    /// Sets what the server decides when an object is replaced, for instance that its status stays.
-    fn prepare_update(&self, _new: &mut Object, _old: &Object) {}
+    /// Sets what the server decides when an object is replaced, or when only a subresource of it is written (`subresource` is
+    /// empty for the object itself). By default a write of the status changes nothing else but metadata.
+    fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
+        if subresource == "status" {
+            keep_all_but(new, old, &["metadata", "status"]);
+        }
+    }
 
     /// What is wrong with a changed object, metadata aside.
-    fn validate_update(&self, _new: &Object, _old: &Object) -> Vec<FieldError> {
+    fn validate_update(&self, _new: &Object, _old: &Object, _subresource: &str) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    /// Brings a valid object into its final form.
+    fn canonicalize(&self, _object: &mut Object) {}
+
+    /// What the client should be told though the object is valid.
+    fn warnings(&self, _new: &Object, _old: Option<&Object>) -> Vec<String> {
         Vec::new()
     }
 
@@ -50,7 +63,7 @@ pub trait Strategy: Send + Sync {
 
     /// What names must look like.
     fn name_rule(&self) -> NameRule {
-        NameRule::Subdomain
+        NameRule::Dns1123Subdomain
     }
 
     /// Whether `metadata.generation` counts changes of anything but metadata and status.
@@ -61,6 +74,19 @@ pub trait Strategy: Send + Sync {
     /// Whether an update of an absent object makes it.
     fn creates_on_update(&self) -> bool {
         false
+    }
+
+    /// Whether an update may leave out the resourceVersion.
+    fn unconditional_update(&self) -> bool {
+        true
+    }
+
+    /// Why field selectors may not name a field.
+    fn check_field(&self, path: &str) -> Result<(), String> {
+        if matches!(path, "metadata.name" | "metadata.namespace") || self.selectable_fields().contains(&path) {
+            return Ok(());
+        }
+        Err(format!("field label not supported: {path}"))
     }
 
     /// The fields that field selectors may name, beside `metadata.name` and `metadata.namespace`.
@@ -79,6 +105,18 @@ pub trait Strategy: Send + Sync {
             Some(other) => other.to_string(),
         }
     }
+}
+
+/// Gives a new object all parts of the old one but these.
+pub fn keep_all_but(new: &mut Object, old: &Object, parts: &[&str]) {
+    let mut kept = old.clone();
+    for part in parts {
+        match new.remove(*part) {
+            Some(value) => kept.insert((*part).to_owned(), value),
+            None => kept.remove(*part),
+        };
+    }
+    *new = kept;
 }
 
 /// No rules at all.

@@ -29,7 +29,7 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error
             (parsed.value, parsed.duplicates)
         }
         Encoding::Yaml => {
-            let parsed = json::parse_yaml(&call.body);
+            let parsed = json::parse(&call.body);
             let parsed = parsed.map_err(|e| unrecognized(format!("couldn't get version/kind; yaml parse error: {e}")))?;
             (parsed.value, parsed.duplicates)
         }
@@ -98,7 +98,7 @@ pub fn delete_options(call: &Call) -> Result<Value, Error> {
     let bad = |reason: String| Error::BadRequest { message: format!("the delete options cannot be read: {reason}") };
     let value = match negotiate::body_encoding(&call.headers, Offer { protobuf: true })? {
         Encoding::Json => json::parse(&call.body).map_err(|e| bad(e.to_string()))?.value,
-        Encoding::Yaml => json::parse_yaml(&call.body).map_err(|e| bad(e.to_string()))?.value,
+        Encoding::Yaml => json::parse(&call.body).map_err(|e| bad(e.to_string()))?.value,
         Encoding::Protobuf => {
             let decoded = protobuf::decode(schema::builtin(), &call.body, ("v1", "DeleteOptions"));
             decoded.map_err(|e| bad(e.to_string()))?.value

@@ -10,7 +10,7 @@ use store::Write;
 use super::body::{self, Decoded};
 use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
-use super::write::{check_namespace, now, refuse};
+use super::write::{check_namespace, now};
 use super::{Call, store_error};
 use crate::body::Body;
 use crate::registry::Object;
@@ -42,8 +42,12 @@ pub async fn create_object(
         metadata::text(&candidate, "name").clone_into(&mut name);
         check_namespace(call, &name).await?;
         validate(call, &candidate)?;
+        call.resource_type.strategy.canonicalize(&mut candidate);
         match commit(call, &candidate, options.dry_run).await {
-            Ok(value) => return render::object(call, StatusCode::CREATED, &value, warnings),
+            Ok(value) => {
+                let own = call.resource_type.strategy.warnings(&candidate, None);
+                return render::object(call, StatusCode::CREATED, &value, &[warnings, &own].concat());
+            }
             Err(store::Error::AlreadyExists { .. }) => {}
             Err(error) => return Err(store_error(error)),
         }
@@ -78,8 +82,8 @@ fn prepare(call: &Call, object: &mut Object) {
     }
     let base = metadata::text(object, "generateName").to_owned();
     if metadata::text(object, "name").is_empty() && !base.is_empty() {
-        let random = uuid::Uuid::new_v4();
-        set_text(object, "name", &names::generated(&base, random.as_u128()));
+        let random = || uuid::Uuid::new_v4().as_fields().0;
+        set_text(object, "name", &names::generated(&base, random));
     }
     for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"] {
         metadata::remove(object, key);
@@ -88,9 +92,6 @@ fn prepare(call: &Call, object: &mut Object) {
     set_text(object, "creationTimestamp", &time(now()));
     if resource_type.strategy.counts_generations() {
         metadata::metadata_mut(object).insert("generation".to_owned(), 1.into());
-    }
-    if resource_type.status {
-        object.remove("status");
     }
     resource_type.strategy.default(object);
     resource_type.strategy.prepare_create(object);
@@ -105,7 +106,7 @@ fn validate(call: &Call, object: &Object) -> Result<(), Error> {
         errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
     }
     errors.extend(resource_type.strategy.validate_create(object));
-    refuse(resource_type, name, errors)
+    if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(name, errors)) }
 }
 
 async fn commit(call: &Call, object: &Object, dry_run: bool) -> Result<bytes::Bytes, store::Error> {

@@ -27,7 +27,7 @@ use model::ObjectKey;
 
 use crate::api::ApiServer;
 use crate::body::Body;
-use crate::registry::{ResourceType, Served};
+use crate::registry::Served;
 use crate::render::wants_pretty;
 use crate::request::negotiate::{self, Form};
 use crate::request::path::ResourcePath;
@@ -39,22 +39,10 @@ pub(crate) struct Call {
     pub api: ApiServer,
     pub resource_type: Arc<Served>,
     pub place: ResourcePath,
-    pub part: Part,
     pub query: Query,
     pub headers: HeaderMap,
     pub body: Bytes,
     pub form: Form,
-}
-
-/// Which part of an object a request reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The object, but for its status where that is a subresource.
-    Main,
-    /// Its status.
-    Status,
-    /// `spec.finalizers` of a namespace.
-    Finalize,
 }
 
 impl Call {
@@ -89,8 +77,10 @@ pub(crate) async fn dispatch(
         .filter(|resource_type| resource_type.fits(&place))
         .ok_or(Error::PathNotFound)?
         .clone();
-    let part = part(&resource_type, &place)?;
-    if !allowed(&resource_type, part, verb, &place) {
+    let verbs = resource_type.verbs_of(&place.subresource).ok_or(Error::PathNotFound)?;
+    // A namespaced object is made in its namespace, never across all of them.
+    let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
+    if !in_place || !verbs.contains(verb) {
         return Err(Error::MethodNotAllowed {
             group: String::new(),
             resource: String::new(),
@@ -98,7 +88,7 @@ pub(crate) async fn dispatch(
         });
     }
     let form = negotiate::accepted(&headers, resource_type.offer(), wants_pretty(&query, &headers))?;
-    let call = Call { api: api.clone(), resource_type, place, part, query, headers, body, form };
+    let call = Call { api: api.clone(), resource_type, place, query, headers, body, form };
     match verb {
         Verb::Create => create::create(call).await,
         Verb::Get => get::get(call).await,
@@ -109,29 +99,6 @@ pub(crate) async fn dispatch(
         Verb::Delete => delete::delete(call).await,
         Verb::DeleteCollection => delete_collection::delete_collection(call).await,
     }
-}
-
-fn part(resource_type: &ResourceType, place: &ResourcePath) -> Result<Part, Error> {
-    match place.subresource.as_str() {
-        "" => Ok(Part::Main),
-        "status" if resource_type.status => Ok(Part::Status),
-        "finalize" if resource_type.is_namespace() => Ok(Part::Finalize),
-        _ => Err(Error::PathNotFound),
-    }
-}
-
-fn allowed(resource_type: &ResourceType, part: Part, verb: Verb, place: &ResourcePath) -> bool {
-    // A namespaced object is made in its namespace, never across all of them.
-    let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
-    let verbs = match part {
-        Part::Main => resource_type.verbs,
-        Part::Status | Part::Finalize => {
-            let subresources = resource_type.subresources();
-            let found = subresources.into_iter().find(|(name, _)| *name == place.subresource);
-            found.map(|(_, verbs)| verbs).unwrap_or_default()
-        }
-    };
-    in_place && verbs.contains(verb)
 }
 
 /// A failure of the store, in the words of the API. Every failure that a verb did not expect goes through here.

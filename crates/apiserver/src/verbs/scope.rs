@@ -43,12 +43,13 @@ impl Scope {
 
 /// Reads the selection of a call.
 pub fn scope(call: &Call) -> Result<Scope, Error> {
-    let strategy = &call.resource_type.strategy;
-    let supported = |path: &str| {
-        matches!(path, "metadata.name" | "metadata.namespace") || strategy.selectable_fields().contains(&path)
-    };
     let mut requirements = selector::label::parse(call.query.text("labelSelector"))?;
-    requirements.extend(selector::field::parse(call.query.text("fieldSelector"), &supported)?);
+    let fields = selector::field::parse(call.query.text("fieldSelector"), &|_| true)?;
+    for field in &fields {
+        let checked = call.resource_type.strategy.check_field(&field.key);
+        checked.map_err(|message| Error::BadRequest { message })?;
+    }
+    requirements.extend(fields);
     let selective = !requirements.is_empty();
     let mut scope = Scope {
         namespace: Some(call.namespace()).filter(|namespace| !namespace.is_empty()).map(str::to_owned),

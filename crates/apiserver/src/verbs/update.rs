@@ -2,7 +2,7 @@
 
 use http::Response;
 use model::Revision;
-use model::error::Error;
+use model::error::{Error, FieldError};
 
 use super::Call;
 use super::body::{self, Decoded};
@@ -10,7 +10,7 @@ use super::create::create_object;
 use super::metadata::{self, set_text};
 use super::options::WriteOptions;
 use super::write::{self, Change, Changed};
-use super::{Part, store_error};
+use super::store_error;
 use crate::body::Body;
 use crate::registry::Object;
 
@@ -30,7 +30,13 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "UpdateOptions")?;
     let Decoded { mut object, warnings } = body::decode(&call, options.field_validation)?;
     check_place(&call, &mut object)?;
-    if call.resource_type.strategy.creates_on_update() && call.part == Part::Main {
+    let strategy = &call.resource_type.strategy;
+    if !strategy.unconditional_update() && metadata::text(&object, "resourceVersion").is_empty() {
+        let detail = "must be specified for an update";
+        let error = FieldError::invalid("metadata.resourceVersion", "", detail);
+        return Err(call.resource_type.invalid(&call.place.name, vec![error]));
+    }
+    if strategy.creates_on_update() && call.place.subresource.is_empty() {
         let absent = call.api.store.get(&call.key(), None).await.map_err(store_error)?.is_none();
         if absent && metadata::text(&object, "resourceVersion").is_empty() {
             return create_object(&call, object, &warnings, options).await;

@@ -10,9 +10,9 @@ use store::{Precondition, Stored, Write};
 
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
-use super::{Call, Part, store_error};
+use super::{Call, store_error};
 use crate::body::Body;
-use crate::registry::{Object, ResourceType};
+use crate::registry::Object;
 use crate::render;
 
 /// How often a change that names no revision is tried again when others are faster.
@@ -38,10 +38,12 @@ pub async fn change(call: &Call, change: &dyn Change, options: WriteOptions) -> 
             return Err(call.resource_type.not_found(&key.name));
         };
         let old = parse_stored(&head)?;
-        let Changed { mut object, warnings } = change.apply(call, &old, head.revision)?;
+        let Changed { mut object, mut warnings } = change.apply(call, &old, head.revision)?;
         let pinned = check_preconditions(call, &object, &head)?;
         prepare(call, &mut object, &old);
         validate_update(call, &object, &old)?;
+        call.resource_type.strategy.canonicalize(&mut object);
+        warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         match commit(call, &head, &object, options.dry_run).await {
             Ok(value) => return render::object(call, StatusCode::OK, &value, &warnings),
             Err(store::Error::Conflict { .. }) if pinned => return Err(modified(call)),
@@ -91,11 +93,9 @@ fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bo
     if version.is_empty() || version == "0" {
         return Ok(false);
     }
-    let bad = |_| Error::Invalid {
-        group: call.resource_type.group.clone(),
-        kind: call.resource_type.kind.clone(),
-        name: head.key.name.clone(),
-        errors: vec![FieldError::invalid("metadata.resourceVersion", version, "must be an unsigned integer")],
+    let bad = |_| {
+        let error = FieldError::invalid("metadata.resourceVersion", version, "must be an unsigned integer");
+        call.resource_type.invalid(&head.key.name, vec![error])
     };
     let revision: Revision = version.parse().map_err(bad)?;
     if revision != head.revision {
@@ -122,16 +122,8 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     for key in ["selfLink", "managedFields", "resourceVersion"] {
         metadata::remove(new, key);
     }
-    match call.part {
-        Part::Main if resource_type.status => keep_top(new, old, "status"),
-        Part::Main => {}
-        Part::Status => keep_all_but(new, old, &["metadata", "status"]),
-        Part::Finalize => keep_all_but(new, old, &["spec"]),
-    }
     resource_type.strategy.default(new);
-    if call.part == Part::Main {
-        resource_type.strategy.prepare_update(new, old);
-    }
+    resource_type.strategy.prepare_update(new, old, &call.place.subresource);
     let differs = || {
         let rest = |object: &Object| {
             let mut rest = object.clone();
@@ -146,43 +138,12 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     }
 }
 
-fn keep_top(new: &mut Object, old: &Object, key: &str) {
-    match old.get(key) {
-        Some(value) => new.insert(key.to_owned(), value.clone()),
-        None => new.remove(key),
-    };
-}
-
-fn keep_all_but(new: &mut Object, old: &Object, parts: &[&str]) {
-    let mut kept = old.clone();
-    for part in parts {
-        match new.remove(*part) {
-            Some(value) => kept.insert((*part).to_owned(), value),
-            None => kept.remove(*part),
-        };
-    }
-    *new = kept;
-}
-
 fn validate_update(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
     let resource_type = &call.resource_type;
     let mut errors = validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule());
     errors.extend(validate_object_meta_update(new, old));
-    errors.extend(resource_type.strategy.validate_update(new, old));
-    refuse(resource_type, metadata::text(old, "name"), errors)
-}
-
-/// A list of complaints as an error; none is no error.
-pub fn refuse(resource_type: &ResourceType, name: &str, errors: Vec<FieldError>) -> Result<(), Error> {
-    if errors.is_empty() {
-        return Ok(());
-    }
-    Err(Error::Invalid {
-        group: resource_type.group.clone(),
-        kind: resource_type.kind.clone(),
-        name: name.to_owned(),
-        errors,
-    })
+    errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));
+    if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
 }
 
 /// A stored object as a tree. Only writes and transformations pay for this.
