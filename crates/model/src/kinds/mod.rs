@@ -1,1 +1,156 @@
-//! Being written.
+//! What Kubernetes writes in code about a kind: defaults, preparation, validation, selectable fields, columns.
+//!
+//! Objects come here as [`crate::schema::check`] leaves them. A kind that is not listed has no rules of its own.
+//! Metadata is checked elsewhere, by the same rules for all kinds.
+
+mod age;
+mod columns;
+mod config_map;
+mod data;
+mod event;
+mod lease;
+mod namespace;
+mod object;
+mod priority_class;
+mod secret;
+mod service_account;
+mod storage_class;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value};
+
+use crate::error::{FieldError, quote};
+use crate::names::NameRule;
+
+pub use age::human_duration;
+pub use columns::{Column, cells, columns};
+
+/// An object as a tree of values.
+pub type Object = Map<String, Value>;
+
+/// Everything that is special about a kind.
+#[derive(Debug)]
+pub struct KindRules {
+    /// The group, empty for the core group.
+    pub group: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// What its names have to be.
+    pub name: NameRule,
+    /// Fills in what a client left out. Runs on everything that is decoded, also on what was stored.
+    pub default: fn(&mut Object),
+    /// Sets what no client may set, before a new object is validated; its name may not be known yet.
+    pub prepare_create: fn(&mut Object),
+    /// The same for a new version of an object: the new one, and the old one.
+    pub prepare_update: fn(&mut Object, &Object),
+    /// Brings an object into its final form, after validation, with its name known.
+    pub canonicalize: fn(&mut Object),
+    /// What is wrong with a new object.
+    pub validate_create: fn(&Object) -> Vec<FieldError>,
+    /// What is wrong with a new version of an object: the new one, and the old one.
+    pub validate_update: fn(&Object, &Object) -> Vec<FieldError>,
+    /// What a client should be told though it is valid: the new version, and the old one unless it is created.
+    pub warnings: fn(&Object, Option<&Object>) -> Vec<String>,
+    /// The ways to write only a part of it.
+    pub subresources: &'static [Subresource],
+    /// Whether an update of an object that is not there creates it.
+    pub create_on_update: bool,
+    /// Whether an update may leave out the resourceVersion.
+    pub unconditional_update: bool,
+    /// Its fields for field selectors, beside the name and namespace that every kind has.
+    pub selectable: &'static [SelectableField],
+    columns: &'static [Column],
+    cells: fn(&Object, jiff::Timestamp) -> Vec<Value>,
+}
+
+/// A part of an object that is written by itself, such as `status`.
+#[derive(Debug)]
+pub struct Subresource {
+    /// Its name in the path.
+    pub name: &'static str,
+    /// Takes from the old object what this part does not write.
+    pub prepare_update: fn(&mut Object, &Object),
+    /// What is wrong with the new version; instead of the rules of the whole object.
+    pub validate_update: fn(&Object, &Object) -> Vec<FieldError>,
+}
+
+/// A field that field selectors can name.
+#[derive(Debug)]
+pub struct SelectableField {
+    /// As selectors name it.
+    pub path: &'static str,
+    /// Its value; empty if the object has none.
+    pub value: fn(&Object) -> &str,
+}
+
+/// The kinds that have rules.
+static ALL: [KindRules; 8] = [
+    config_map::RULES,
+    event::RULES,
+    lease::RULES,
+    namespace::RULES,
+    priority_class::RULES,
+    secret::RULES,
+    service_account::RULES,
+    storage_class::RULES,
+];
+
+/// The rules of a kind, if it has any.
+pub fn rules(group: &str, kind: &str) -> Option<&'static KindRules> {
+    ALL.iter().find(|rules| rules.group == group && rules.kind == kind)
+}
+
+/// Whether a field selector may name this field of a kind; if not, the message that says so.
+pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), String> {
+    let own = rules(group, kind).map(|rules| rules.selectable).unwrap_or_default();
+    if path == "metadata.name" || own.iter().any(|field| field.path == path) {
+        return Ok(());
+    }
+    if own.is_empty() {
+        return match path {
+            "metadata.namespace" => Ok(()),
+            _ => Err(format!(
+                "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+                quote(path)
+            )),
+        };
+    }
+    // Kinds with fields of their own list all of them, and namespaces do not list one.
+    if path == "metadata.namespace" && kind != "Namespace" {
+        return Ok(());
+    }
+    Err(format!("field label not supported: {path}"))
+}
+
+impl KindRules {
+    /// A kind about which nothing is special; each kind says where it differs.
+    const PLAIN: Self = Self {
+        group: "",
+        kind: "",
+        name: NameRule::Dns1123Subdomain,
+        default: |_| {},
+        prepare_create: |_| {},
+        prepare_update: |_, _| {},
+        canonicalize: |_| {},
+        validate_create: |_| Vec::new(),
+        validate_update: |_, _| Vec::new(),
+        warnings: |_, _| Vec::new(),
+        subresources: &[],
+        create_on_update: false,
+        unconditional_update: true,
+        selectable: &[],
+        columns: columns::PLAIN,
+        cells: columns::plain_cells,
+    };
+
+    /// The part of it with this name, if it has one.
+    pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+
+    /// Whether its status is written apart from the rest.
+    pub fn has_status(&self) -> bool {
+        self.subresource("status").is_some()
+    }
+}

@@ -1,0 +1,68 @@
+//! The columns of a table of objects, and the cells of a row.
+
+use serde_json::Value;
+
+use super::age::since;
+use super::object::text;
+use super::{Object, rules};
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading.
+    pub name: &'static str,
+    /// `string`, `integer`, `boolean` or `date`.
+    pub kind: &'static str,
+    /// `name` for the one that has the name of the object, else empty.
+    pub format: &'static str,
+    /// What it shows.
+    pub description: &'static str,
+    /// Zero; one if only a wide table shows it.
+    pub priority: i32,
+}
+
+impl Column {
+    pub(super) const fn new(name: &'static str, kind: &'static str, description: &'static str) -> Self {
+        Self { name, kind, format: "", description, priority: 0 }
+    }
+
+    pub(super) const fn wide(self) -> Self {
+        Self { priority: 1, ..self }
+    }
+}
+
+/// The name of the object.
+pub(super) const NAME: Column =
+    Column { format: "name", ..Column::new("Name", "string", "The name of the object.") };
+
+/// How long ago the object was created.
+pub(super) const AGE: Column = Column::new("Age", "string", "How long ago it was created.");
+
+/// The columns of a kind that declares none.
+pub(super) const PLAIN: &[Column] = &[NAME, Column { kind: "date", ..AGE }];
+
+/// The columns of a kind.
+pub fn columns(group: &str, kind: &str) -> &'static [Column] {
+    rules(group, kind).map_or(PLAIN, |rules| rules.columns)
+}
+
+/// The cells of an object, one for each of its kind's columns.
+pub fn cells(group: &str, kind: &str, object: &Object, now: jiff::Timestamp) -> Vec<Value> {
+    match rules(group, kind) {
+        Some(rules) => (rules.cells)(object, now),
+        None => plain_cells(object, now),
+    }
+}
+
+pub(super) fn plain_cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
+    vec![name(object), age(object, now)]
+}
+
+pub(super) fn name(object: &Object) -> Value {
+    text(object, &["metadata", "name"]).into()
+}
+
+pub(super) fn age(object: &Object, now: jiff::Timestamp) -> Value {
+    let age = since(text(object, &["metadata", "creationTimestamp"]), now);
+    age.unwrap_or_else(|| "<unknown>".to_owned()).into()
+}

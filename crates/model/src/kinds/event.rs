@@ -1,0 +1,153 @@
+//! Event of the core group: it lives where the object lives that it is about; newer ones have more to say.
+
+use serde_json::Value;
+
+use super::age::since;
+use super::columns::{Column, NAME, name};
+use super::object::{number, text, value};
+use super::{KindRules, Object, SelectableField};
+use crate::error::FieldError;
+use crate::names::{NameRule, dns1123_subdomain, qualified_name};
+
+/// A field of the object that an event is about.
+macro_rules! involved {
+    ($field:literal) => {
+        SelectableField {
+            path: concat!("involvedObject.", $field),
+            value: |object| text(object, &["involvedObject", $field]),
+        }
+    };
+}
+
+pub(super) const RULES: KindRules = KindRules {
+    kind: "Event",
+    name: NameRule::PathSegment,
+    validate_create: validate,
+    validate_update: |new, _| validate(new),
+    create_on_update: true,
+    selectable: &[
+        involved!("kind"),
+        involved!("namespace"),
+        involved!("name"),
+        involved!("uid"),
+        involved!("apiVersion"),
+        involved!("resourceVersion"),
+        involved!("fieldPath"),
+        SelectableField { path: "reason", value: |object| text(object, &["reason"]) },
+        SelectableField { path: "reportingComponent", value: |object| text(object, &["reportingComponent"]) },
+        SelectableField { path: "source", value: component },
+        SelectableField { path: "type", value: |object| text(object, &["type"]) },
+    ],
+    columns: &[
+        Column::new("Last Seen", "string", "How long ago it happened last."),
+        Column::new("Type", "string", "Normal or Warning."),
+        Column::new("Reason", "string", "Why, in one word."),
+        Column::new("Object", "string", "What it is about."),
+        Column::new("Subobject", "string", "Which part of that object it is about.").wide(),
+        Column::new("Source", "string", "Who reports it.").wide(),
+        Column::new("Message", "string", "What happened."),
+        Column::new("First Seen", "string", "How long ago it happened first.").wide(),
+        Column::new("Count", "string", "How many times it happened.").wide(),
+        NAME.wide(),
+    ],
+    cells,
+    ..KindRules::PLAIN
+};
+
+/// Who reports it: older events name a source, newer ones a reporting component.
+fn component(object: &Object) -> &str {
+    match text(object, &["source", "component"]) {
+        "" => text(object, &["reportingComponent"]),
+        component => component,
+    }
+}
+
+fn validate(object: &Object) -> Vec<FieldError> {
+    let namespace = text(object, &["metadata", "namespace"]);
+    let involved = text(object, &["involvedObject", "namespace"]);
+    let is_new = value(object, &["eventTime"]).is_some_and(|time| !time.is_null());
+    let mut errors = Vec::new();
+    // An object without namespace has its events in `default`, or, newer ones, in `kube-system` too.
+    let matches = match (involved, is_new) {
+        ("", false) => namespace.is_empty() || namespace == "default",
+        ("", true) => namespace == "default" || namespace == "kube-system",
+        (involved, false) => involved == namespace,
+        (_, true) => true,
+    };
+    if !matches {
+        let problem = "does not match event.namespace";
+        errors.push(FieldError::invalid("involvedObject.namespace", involved, problem));
+    }
+    if is_new {
+        errors.extend(bad_report(object));
+    }
+    let problems = dns1123_subdomain(namespace).into_iter();
+    errors.extend(problems.map(|problem| FieldError::invalid("namespace", namespace, problem)));
+    errors
+}
+
+/// What an event with an event time has to say.
+fn bad_report(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let component = text(object, &["reportingComponent"]);
+    if component.is_empty() {
+        errors.push(FieldError::required("reportingComponent", ""));
+    }
+    let problems = qualified_name(component).into_iter();
+    errors.extend(problems.map(|problem| FieldError::invalid("reportingComponent", component, problem)));
+    for (field, required, length_max) in [
+        ("reportingInstance", true, 128),
+        ("action", true, 128),
+        ("reason", true, 128),
+        ("message", false, 1024),
+    ] {
+        let length = text(object, &[field]).len();
+        if required && length == 0 {
+            errors.push(FieldError::required(field, ""));
+        }
+        if length > length_max {
+            let problem = format!("can have at most {length_max} characters");
+            errors.push(FieldError::invalid(field, "", problem));
+        }
+    }
+    errors
+}
+
+fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
+    let ago = |path: &[&str]| since(text(object, path), now);
+    let first = ago(&["firstTimestamp"]).or_else(|| ago(&["eventTime"]));
+    let series = value(object, &["series"]).is_some_and(Value::is_object);
+    let (last, count) = match (series, number(object, &["count"])) {
+        (true, _) => (ago(&["series", "lastObservedTime"]), number(object, &["series", "count"])),
+        (false, count) => {
+            // An event that happened once may not count at all.
+            (ago(&["lastTimestamp"]).or_else(|| first.clone()), if count == 0 { 1 } else { count })
+        }
+    };
+    let kind = text(object, &["involvedObject", "kind"]).to_lowercase();
+    let target = match text(object, &["involvedObject", "name"]) {
+        "" => kind,
+        name => format!("{kind}/{name}"),
+    };
+    let host = match text(object, &["source", "host"]) {
+        "" => text(object, &["reportingInstance"]),
+        host => host,
+    };
+    let source = match host {
+        "" => component(object).to_owned(),
+        host => format!("{}, {host}", component(object)),
+    };
+    let shown = |ago: Option<String>| Value::from(ago.unwrap_or_else(|| "<unknown>".to_owned()));
+    vec![
+        shown(last),
+        text(object, &["type"]).into(),
+        text(object, &["reason"]).into(),
+        target.into(),
+        text(object, &["involvedObject", "fieldPath"]).into(),
+        source.into(),
+        text(object, &["message"]).trim().into(),
+        shown(first),
+        count.into(),
+        name(object),
+    ]
+}

@@ -1,0 +1,72 @@
+//! Reads and writes single values in the tree of an object.
+
+use serde_json::{Map, Value};
+
+use super::Object;
+use crate::error::FieldError;
+
+/// The value at a path.
+pub fn value<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
+    let (last, parents) = path.split_last()?;
+    let mut at = object;
+    for parent in parents {
+        at = at.get(*parent)?.as_object()?;
+    }
+    at.get(*last)
+}
+
+/// The text at a path; empty if there is none, which Kubernetes does not distinguish.
+pub fn text<'a>(object: &'a Object, path: &[&str]) -> &'a str {
+    value(object, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number at a path; zero if there is none.
+pub fn number(object: &Object, path: &[&str]) -> i64 {
+    value(object, path).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Whether there is a `true` at a path.
+pub fn is_true(object: &Object, path: &[&str]) -> bool {
+    value(object, path).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// The entries of the map at a path; none if there is no map.
+pub fn entries<'a>(object: &'a Object, path: &[&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    value(object, path).and_then(Value::as_object).into_iter().flatten()
+}
+
+/// The items of the list at a path; none if there is no list.
+pub fn items<'a>(object: &'a Object, path: &[&str]) -> &'a [Value] {
+    value(object, path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The map in a field, which is made if there is none.
+pub fn map_mut<'a>(object: &'a mut Object, field: &str) -> &'a mut Object {
+    let value = object.entry(field).or_insert_with(|| Value::Object(Map::new()));
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut().expect("it is an object now")
+}
+
+/// Gives a field the value that it has in another object, or none.
+pub fn copy(object: &mut Object, from: &Object, field: &str) {
+    match from.get(field) {
+        Some(value) => object.insert(field.to_owned(), value.clone()),
+        None => object.remove(field),
+    };
+}
+
+/// Gives a field a value unless it has one.
+pub fn set_default(object: &mut Object, field: &str, value: &str) {
+    object.entry(field).or_insert_with(|| value.into());
+}
+
+/// The error for a field that may not change, if it has changed.
+pub fn immutable(new: &Object, old: &Object, field: &str) -> Option<FieldError> {
+    let changed = new.get(field) != old.get(field);
+    changed.then(|| {
+        let value = new.get(field).cloned().unwrap_or_default();
+        FieldError::invalid(field, value, "field is immutable")
+    })
+}

@@ -1,0 +1,166 @@
+//! What kube-apiserver 1.35.4 answered to the same bodies.
+
+mod columns;
+mod data;
+mod namespace;
+mod others;
+mod storage_class;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::schema::{builtin, check};
+
+const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                         alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
+                         validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
+                          'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+                          '[-._a-zA-Z0-9]+')";
+
+/// A kind by its name alone.
+fn kind(name: &str) -> &'static KindRules {
+    ALL.iter().find(|rules| rules.kind == name).unwrap()
+}
+
+/// An object as it is after decoding.
+fn decode(rules: &KindRules, mut body: Value) -> Object {
+    let id = builtin().by_kind(rules.group, "v1", rules.kind).unwrap();
+    check(builtin(), id, &mut body).unwrap();
+    let Value::Object(mut object) = body else { panic!("not an object") };
+    (rules.default)(&mut object);
+    object
+}
+
+/// What a create makes of a body, or what is wrong with it.
+fn create(kind_name: &str, body: Value) -> Result<Value, Vec<String>> {
+    let rules = kind(kind_name);
+    let mut object = decode(rules, body);
+    (rules.prepare_create)(&mut object);
+    finish(rules, object, rules.validate_create)
+}
+
+/// What an update makes of a body, or what is wrong with it.
+fn update(kind_name: &str, old: Value, body: Value) -> Result<Value, Vec<String>> {
+    let rules = kind(kind_name);
+    let (old, mut new) = (decode(rules, old), decode(rules, body));
+    (rules.prepare_update)(&mut new, &old);
+    finish(rules, new, |new| (rules.validate_update)(new, &old))
+}
+
+/// What writing a part makes of a body, or what is wrong with it.
+fn write_part(kind_name: &str, part: &str, old: Value, body: Value) -> Result<Value, Vec<String>> {
+    let rules = kind(kind_name);
+    let part = rules.subresource(part).unwrap();
+    let (old, mut new) = (decode(rules, old), decode(rules, body));
+    (part.prepare_update)(&mut new, &old);
+    finish(rules, new, |new| (part.validate_update)(new, &old))
+}
+
+fn finish(
+    rules: &KindRules,
+    mut object: Object,
+    validate: impl Fn(&Object) -> Vec<FieldError>,
+) -> Result<Value, Vec<String>> {
+    let errors: Vec<String> = validate(&object).iter().map(ToString::to_string).collect();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    (rules.canonicalize)(&mut object);
+    Ok(Value::Object(object))
+}
+
+/// Checks what is wrong with bodies on create.
+fn refused(kind: &str, cases: Vec<(Value, Vec<String>)>) {
+    for (body, errors) in cases {
+        assert_eq!(create(kind, body.clone()), Err(errors), "{body}");
+    }
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(ToOwned::to_owned).to_vec()
+}
+
+#[test]
+fn every_kind_with_rules_is_in_the_schema_table() {
+    for rules in &ALL {
+        assert!(builtin().by_kind(rules.group, "v1", rules.kind).is_some(), "{}", rules.kind);
+        assert!(std::ptr::eq(super::rules(rules.group, rules.kind).unwrap(), rules));
+    }
+    assert!(super::rules("example.com", "Foo").is_none());
+}
+
+#[test]
+fn selectors_name_only_fields_that_the_kind_declares() {
+    let unknown = |path: &str| {
+        format!("{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+    };
+    for (kind, path, answer) in [
+        ("ConfigMap", "metadata.name", Ok(())),
+        ("ConfigMap", "metadata.namespace", Ok(())),
+        ("ConfigMap", "data", Err(unknown("data"))),
+        ("Foo", "status.phase", Err(unknown("status.phase"))),
+        ("Namespace", "status.phase", Ok(())),
+        ("Namespace", "name", Err("field label not supported: name".to_owned())),
+        ("Namespace", "metadata.namespace", Err("field label not supported: metadata.namespace".to_owned())),
+        ("Secret", "type", Ok(())),
+        ("Secret", "metadata.namespace", Ok(())),
+        ("Event", "involvedObject.fieldPath", Ok(())),
+        ("Event", "message", Err("field label not supported: message".to_owned())),
+    ] {
+        assert_eq!(check_selectable("", kind, path), answer, "{kind} {path}");
+    }
+}
+
+#[test]
+fn selectable_fields_are_read_from_the_object() {
+    let event = json!({
+        "involvedObject": {"kind": "Pod", "namespace": "n", "name": "p", "uid": "u", "apiVersion": "v1",
+            "resourceVersion": "7", "fieldPath": "f"},
+        "reason": "r", "reportingComponent": "c", "type": "Normal",
+    });
+    let fields = |kind_name: &str, object: &Value| -> Vec<String> {
+        let object = object.as_object().unwrap();
+        kind(kind_name).selectable.iter().map(|field| (field.value)(object).to_owned()).collect()
+    };
+    assert_eq!(fields("Event", &event), ["Pod", "n", "p", "u", "v1", "7", "f", "r", "c", "c", "Normal"]);
+    let mut sourced = event.clone();
+    sourced["source"] = json!({"component": "s"});
+    assert_eq!(fields("Event", &sourced)[8..10], ["c", "s"]);
+    assert_eq!(fields("Namespace", &json!({"status": {"phase": "Active"}})), ["Active"]);
+    assert_eq!(fields("Secret", &json!({})), [""]);
+}
+
+#[test]
+fn clients_are_warned_of_what_is_valid_but_unwise() {
+    let warnings = |kind_name: &str, body: Value| (kind(kind_name).warnings)(body.as_object().unwrap(), None);
+    let tls = |cert: &str, key: &str| {
+        let encode = crate::schema::encode_base64;
+        let data = json!({"tls.crt": encode(cert.as_bytes()), "tls.key": encode(key.as_bytes())});
+        json!({"type": "kubernetes.io/tls", "data": data})
+    };
+    let no_pem = |what: &str| vec![format!("tls: failed to find any PEM data in {what} input")];
+    assert_eq!(warnings("Secret", tls("x", "y")), no_pem("certificate"));
+    assert_eq!(warnings("Secret", tls("-----BEGIN CERTIFICATE-----", "y")), no_pem("key"));
+    let annotated = json!({"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}});
+    assert_eq!(
+        warnings("ServiceAccount", annotated.clone()),
+        texts([
+            "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate \
+             namespaces to isolate access to mounted secrets"
+        ])
+    );
+    let annotated = annotated.as_object().unwrap();
+    assert!((kind("ServiceAccount").warnings)(annotated, Some(annotated)).is_empty());
+    let keys = ["failure-domain.beta.kubernetes.io/zone", "zone", "beta.kubernetes.io/arch"];
+    let expressions = keys.map(|key| json!({"key": key, "values": ["1"]}));
+    assert_eq!(
+        warnings("StorageClass", json!({"allowedTopologies": [{"matchLabelExpressions": expressions}]})),
+        texts([
+            "allowedTopologies[0].matchLabelExpressions[0].key: deprecated since v1.17; use \
+             \"topology.kubernetes.io/zone\" instead",
+            "allowedTopologies[0].matchLabelExpressions[2].key: deprecated since v1.14; use \"kubernetes.io/arch\" \
+             instead",
+        ])
+    );
+}
