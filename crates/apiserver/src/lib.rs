@@ -1,1 +1,30 @@
-//! x
+//! The registry of resource types and the one HTTP pipeline that serves it.
+//!
+//! [`ApiServer`] is a value that answers requests; [`serve`] gives it a socket; [`ApiService`] gives it to a client in the
+//! same process, without one. A user of this library registers resource types of its own, with the verbs, the strategy and the
+//! table that they need, and may bring an authenticator and an authorizer.
+
+mod api;
+pub mod auth;
+mod body;
+mod bootstrap;
+mod discovery;
+mod endpoints;
+mod kinds;
+mod limits;
+mod metrics;
+mod pipeline;
+pub mod registry;
+mod render;
+pub mod request;
+mod server;
+mod service;
+mod verbs;
+
+pub use api::{ApiServer, Builder};
+pub use body::{Aborted, Body};
+pub use limits::Limits;
+pub use registry::ResourceType;
+pub use request::verb::{Verb, Verbs};
+pub use server::{Peers, serve};
+pub use service::ApiService;

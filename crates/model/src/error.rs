@@ -83,7 +83,7 @@ pub enum Error {
     },
     /// The object breaks rules, field by field.
     ///
-    /// An empty kind stands for a patch that cannot be applied: the server says no more than that.
+    /// With neither kind nor errors it stands for a patch that cannot be applied: the server says no more than that.
     #[error("{}", invalid(group, kind, name, errors))]
     Invalid {
         /// The group of the kind.
@@ -324,7 +324,7 @@ fn forbidden(group: &str, resource: &str, name: &str, message: &str) -> String {
 }
 
 fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> String {
-    if kind.is_empty() {
+    if kind.is_empty() && errors.is_empty() {
         return "the server rejected our request due to an error in our request".to_owned();
     }
     let mut messages: Vec<String> = Vec::with_capacity(errors.len());

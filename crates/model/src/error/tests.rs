@@ -180,6 +180,9 @@ fn a_patch_that_cannot_be_applied_is_invalid_without_a_kind() {
     let error = Error::Invalid { group: text(""), kind: text(""), name: text(""), errors: vec![] };
     let message = "the server rejected our request due to an error in our request";
     check(&error, 422, "Invalid", message, Some(json!({})));
+    let errors = vec![FieldError::invalid("patch", "[]", "no")];
+    let error = Error::Invalid { group: text(""), kind: text(""), name: text(""), errors };
+    assert_eq!(error.to_string(), " \"\" is invalid: patch: Invalid value: \"[]\": no");
 }
 
 #[test]

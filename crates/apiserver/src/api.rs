@@ -1,0 +1,157 @@
+//! The server as a value: what it serves, from which store, to whom. It knows nothing of sockets.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::{Request, Response};
+use model::error::Error;
+use process::Shutdown;
+use store::Store;
+
+use crate::auth::{Authentication, Authorizer, Connection, MastersOnly};
+use crate::body::Body;
+use crate::limits::{Gate, Limits};
+use crate::metrics::ApiMetrics;
+use crate::registry::{Registry, ResourceType};
+use crate::{bootstrap, kinds, pipeline};
+
+/// A Kubernetes API. Cheap to clone; all clones are the same server.
+#[derive(Clone)]
+pub struct ApiServer(Arc<Parts>);
+
+/// What the steps of the pipeline share.
+pub struct Parts {
+    pub(crate) store: Store,
+    registry: RwLock<Arc<Registry>>,
+    pub(crate) authentication: Authentication,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) limits: Limits,
+    pub(crate) gate: Gate,
+    pub(crate) metrics: ApiMetrics,
+    pub(crate) metrics_registry: prometheus_client::registry::Registry,
+    pub(crate) shutdown: Shutdown,
+}
+
+impl Parts {
+    /// The resource types as they are now.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether namespaces are objects here, and so have to exist before something is made in them.
+    pub(crate) fn has_namespaces(&self) -> bool {
+        self.registry().find("", "v1", "namespaces").is_some()
+    }
+}
+
+/// Puts a server together.
+pub struct Builder {
+    store: Store,
+    registry: Registry,
+    authentication: Authentication,
+    authorizer: Arc<dyn Authorizer>,
+    limits: Limits,
+    metrics: prometheus_client::registry::Registry,
+    shutdown: Shutdown,
+}
+
+impl Builder {
+    /// Serves one more resource type.
+    #[must_use]
+    pub fn register(mut self, resource_type: ResourceType) -> Self {
+        self.registry.register(resource_type);
+        self
+    }
+
+    /// Who may call: by default only client certificates count.
+    #[must_use]
+    pub fn authentication(mut self, authentication: Authentication) -> Self {
+        self.authentication = authentication;
+        self
+    }
+
+    /// Who may do what: by default only `system:masters`.
+    #[must_use]
+    pub fn authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Self {
+        self.authorizer = authorizer;
+        self
+    }
+
+    /// Other limits than the default ones.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Shows these metrics, too, under `/metrics`.
+    #[must_use]
+    pub fn metrics(mut self, metrics: prometheus_client::registry::Registry) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
+    /// Ends watches when this rings.
+    #[must_use]
+    pub fn shutdown(mut self, shutdown: Shutdown) -> Self {
+        self.shutdown = shutdown;
+        self
+    }
+
+    /// Makes the objects that every server has, then the server is ready.
+    pub async fn build(mut self) -> Result<ApiServer, Error> {
+        let api = ApiServer(Arc::new(Parts {
+            store: self.store,
+            registry: RwLock::new(Arc::new(self.registry)),
+            authentication: self.authentication,
+            authorizer: self.authorizer,
+            limits: self.limits,
+            gate: Gate::default(),
+            metrics: ApiMetrics::register(&mut self.metrics),
+            metrics_registry: self.metrics,
+            shutdown: self.shutdown,
+        }));
+        bootstrap::create_objects(&api).await?;
+        Ok(api)
+    }
+}
+
+impl ApiServer {
+    /// A server of the built-in kinds on this store.
+    pub fn builder(store: Store) -> Builder {
+        let mut builder = Self::empty_builder(store);
+        for resource_type in kinds::built_in() {
+            builder.registry.register(resource_type);
+        }
+        builder
+    }
+
+    /// A server that serves nothing but what is registered with it.
+    pub fn empty_builder(store: Store) -> Builder {
+        Builder {
+            store,
+            registry: Registry::default(),
+            authentication: Authentication::default(),
+            authorizer: Arc::new(MastersOnly),
+            limits: Limits::default(),
+            metrics: prometheus_client::registry::Registry::default(),
+            shutdown: Shutdown::new(),
+        }
+    }
+
+    /// Answers one request that came over this connection.
+    pub async fn answer<B>(&self, connection: &Connection, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send,
+        B::Error: std::fmt::Display,
+    {
+        pipeline::answer(self, connection, request).await
+    }
+}
+
+impl std::ops::Deref for ApiServer {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

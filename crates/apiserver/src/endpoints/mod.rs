@@ -1,0 +1,86 @@
+//! Everything that is no object: discovery, version, health, metrics.
+
+mod health;
+
+use http::{HeaderMap, Response};
+use model::error::Error;
+use serde_json::{Value, json};
+
+use crate::api::ApiServer;
+use crate::body::Body;
+use crate::discovery;
+use crate::render::{encode, respond, wants_pretty};
+use crate::request::negotiate::{self, Form, Offer};
+use crate::request::query::Query;
+
+/// The version of Kubernetes whose behaviour is served.
+const KUBERNETES: (&str, &str, &str) = ("1", "35", "v1.35.4");
+
+/// Answers a plain path.
+pub(crate) async fn answer(
+    api: &ApiServer,
+    method: &str,
+    path: &str,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Error> {
+    if !matches!(method, "get" | "head") {
+        return Err(Error::MethodNotAllowed {
+            group: String::new(),
+            resource: String::new(),
+            verb: String::new(),
+        });
+    }
+    if let Some((endpoint, check)) = health::endpoint(path) {
+        return Ok(health::answer(api, endpoint, check, query).await);
+    }
+    match path {
+        "/version" => value(&version(), query, headers),
+        "/metrics" => metrics(api),
+        "" => value(&json!({ "paths": discovery::paths(&api.registry()) }), query, headers),
+        _ => discovery::answer(api, path, query, headers),
+    }
+}
+
+/// A value in the form that the client asked for.
+pub(crate) fn value(value: &Value, query: &Query, headers: &HeaderMap) -> Result<Response<Body>, Error> {
+    let pretty = wants_pretty(query, headers);
+    let form = negotiate::accepted(headers, Offer { protobuf: false }, pretty)?;
+    let form = Form { view: negotiate::View::Whole, ..form };
+    Ok(respond(form.encoding.media_type(), encode(form, value)?))
+}
+
+fn version() -> Value {
+    let (major, minor, full) = KUBERNETES;
+    json!({
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": "34",
+        "gitVersion": full,
+        "gitCommit": concat!("orlop-", env!("CARGO_PKG_VERSION")),
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, architecture()),
+    })
+}
+
+/// Architectures by the names that Go programs compare.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+fn metrics(api: &ApiServer) -> Result<Response<Body>, Error> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &api.metrics_registry)
+        .map_err(|error| Error::Internal { message: format!("the metrics cannot be written: {error}") })?;
+    Ok(respond("application/openmetrics-text; version=1.0.0; charset=utf-8", text))
+}

@@ -1,0 +1,83 @@
+//! What the pipeline counts and times, under the names that Kubernetes' dashboards know.
+
+use std::sync::atomic::AtomicI64;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// What a request was about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RequestLabels {
+    /// The verb, or the method of a plain path.
+    pub verb: String,
+    /// The API group.
+    pub group: String,
+    /// The resource; empty for plain paths.
+    pub resource: String,
+    /// The subresource.
+    pub subresource: String,
+    /// The status code.
+    pub code: u16,
+}
+
+/// What a latency is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct LatencyLabels {
+    /// The verb, or the method of a plain path.
+    pub verb: String,
+    /// The resource; empty for plain paths.
+    pub resource: String,
+}
+
+/// The numbers of the pipeline.
+#[derive(Clone)]
+pub struct ApiMetrics {
+    /// Answered requests.
+    pub requests: Family<RequestLabels, Counter>,
+    /// Seconds from the head of a request to the head of its answer.
+    pub seconds: Family<LatencyLabels, Histogram>,
+    /// Requests that are being answered now.
+    pub in_flight: Gauge<i64, AtomicI64>,
+    /// Watches that are open now.
+    pub watches: Gauge<i64, AtomicI64>,
+}
+
+impl ApiMetrics {
+    /// Makes the numbers and registers them.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_1, 2.0, 18))),
+            in_flight: Gauge::default(),
+            watches: Gauge::default(),
+        };
+        registry.register("apiserver_request", "Answered requests", metrics.requests.clone());
+        let help = "Seconds from the head of a request to the head of its answer";
+        registry.register("apiserver_request_duration_seconds", help, metrics.seconds.clone());
+        let help = "Requests that are being answered now";
+        registry.register("apiserver_current_inflight_requests", help, metrics.in_flight.clone());
+        registry.register("apiserver_longrunning_requests", "Open watches", metrics.watches.clone());
+        metrics
+    }
+}
+
+/// Counts one more for as long as it lives.
+pub struct Counted(Gauge<i64, AtomicI64>);
+
+impl Counted {
+    /// Counts one more.
+    pub fn new(gauge: &Gauge<i64, AtomicI64>) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

@@ -1,0 +1,200 @@
+//! The one way that every request takes, as one list in request order.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use model::error::Error;
+use tracing::Instrument;
+
+use crate::api::ApiServer;
+use crate::auth::authorize::refusal;
+use crate::auth::{Connection, Decision, Identity, Question};
+use crate::body::Body;
+use crate::endpoints;
+use crate::limits::read_body;
+use crate::metrics::{Counted, LatencyLabels, RequestLabels};
+use crate::request::negotiate::JSON;
+use crate::request::path::{self, Place, ResourcePath};
+use crate::request::query::Query;
+use crate::request::verb::Verb;
+use crate::{request, verbs};
+
+/// What a request asks for, read from its head alone.
+pub(crate) enum Target {
+    /// A verb on objects.
+    Resource { verb: Verb, place: ResourcePath },
+    /// A plain path.
+    Plain { method: String, path: String },
+}
+
+/// Answers a request; every error has become a `Status` by then.
+pub(crate) async fn answer<B>(api: &ApiServer, connection: &Connection, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: std::fmt::Display,
+{
+    let begin = Instant::now();
+    let target = target(api, &request);
+    let span = span(&target);
+    let (labels, result) = match target {
+        Ok(target) => {
+            let labels = labels(&target);
+            // A guard, for a client that goes away drops this future at any await.
+            let _counted = Counted::new(&api.metrics.in_flight);
+            (labels, steps(api, connection, target, request).instrument(span.clone()).await)
+        }
+        Err(error) => (labels_of_nothing(request.method()), Err(error)),
+    };
+    let response = result.unwrap_or_else(|error| failure(&error));
+    record(api, labels, response.status(), begin, &span);
+    response
+}
+
+/// The steps between the head of a request and its answer.
+async fn steps<B>(
+    api: &ApiServer,
+    connection: &Connection,
+    target: Target,
+    request: Request<B>,
+) -> Result<Response<Body>, Error>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: std::fmt::Display,
+{
+    let (head, body) = request.into_parts();
+    let query = Query::parse(head.uri.query().unwrap_or(""));
+    let caller = api.authentication.identify(connection, &head.headers)?;
+    authorize(api, &caller, &target)?;
+    let _slot = match &target {
+        Target::Resource { verb: Verb::Watch, .. } => None,
+        Target::Resource { verb, .. } => Some(api.gate.enter(verb.is_mutating(), &api.limits)?),
+        Target::Plain { .. } => None,
+    };
+    match target {
+        Target::Resource { verb, place } => {
+            let body =
+                if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
+            verbs::dispatch(api, verb, place, query, head.headers, body).await
+        }
+        Target::Plain { method, path } => endpoints::answer(api, &method, &path, &query, &head.headers).await,
+    }
+}
+
+/// Reads what is asked for. Nothing of the body is read, and nobody is trusted yet.
+fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
+    let uri = request.uri();
+    let length = uri.path().len() + uri.query().map_or(0, str::len);
+    if length > api.limits.url_bytes {
+        let message = format!("the URL is longer than {} bytes", api.limits.url_bytes);
+        return Err(Error::BadRequest { message });
+    }
+    match path::parse(uri.path()) {
+        None => Err(Error::BadRequest { message: "the path is not UTF-8".to_owned() }),
+        Some(Place::Plain(path)) => Ok(Target::Plain { method: request.method().as_str().to_lowercase(), path }),
+        Some(Place::Resource(place)) => {
+            let query = Query::parse(uri.query().unwrap_or(""));
+            let verb = request::verb(request.method(), &place, &query).ok_or(Error::MethodNotAllowed {
+                group: String::new(),
+                resource: String::new(),
+                verb: String::new(),
+            })?;
+            Ok(Target::Resource { verb, place })
+        }
+    }
+}
+
+fn authorize(api: &ApiServer, caller: &Identity, target: &Target) -> Result<(), Error> {
+    let question = match target {
+        Target::Resource { verb, place } => Question::Resource { verb: *verb, place },
+        Target::Plain { method, path } => Question::Path { verb: method, path },
+    };
+    match api.authorizer.decide(caller, question) {
+        Decision::Allow => Ok(()),
+        Decision::Deny { reason } => Err(refusal(caller, question, &reason)),
+    }
+}
+
+/// An error as a `Status` answer.
+pub(crate) fn failure(error: &Error) -> Response<Body> {
+    if let Error::Internal { .. } | Error::Unavailable { .. } = error {
+        tracing::error!(%error, "a request failed");
+    }
+    let body = serde_json::to_vec(&error.status()).expect("a JSON value always encodes");
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    if let Some(seconds) = error.retry_after_seconds() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+fn span(target: &Result<Target, Error>) -> tracing::Span {
+    match target {
+        Ok(Target::Resource { verb, place }) => tracing::info_span!(
+            "request",
+            verb = verb.as_str(),
+            group = place.group,
+            resource = place.resource,
+            subresource = place.subresource,
+            namespace = place.namespace,
+            name = place.name,
+            code = tracing::field::Empty,
+        ),
+        Ok(Target::Plain { method, path }) => {
+            tracing::info_span!("request", verb = method, path, code = tracing::field::Empty)
+        }
+        Err(_) => tracing::info_span!("request", code = tracing::field::Empty),
+    }
+}
+
+/// Labels come from what the server knows, never from what a client invents: the number of series is bounded.
+fn labels(target: &Target) -> RequestLabels {
+    let (verb, group, resource, subresource) = match target {
+        Target::Resource { verb, place } => {
+            (verb.as_str(), place.group.as_str(), place.resource.as_str(), place.subresource.as_str())
+        }
+        Target::Plain { method, .. } => (method.as_str(), "", "", ""),
+    };
+    RequestLabels {
+        verb: verb.to_owned(),
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        subresource: subresource.to_owned(),
+        code: 0,
+    }
+}
+
+fn labels_of_nothing(method: &Method) -> RequestLabels {
+    RequestLabels {
+        verb: method.as_str().to_lowercase(),
+        group: String::new(),
+        resource: String::new(),
+        subresource: String::new(),
+        code: 0,
+    }
+}
+
+fn record(
+    api: &ApiServer,
+    mut labels: RequestLabels,
+    status: StatusCode,
+    begin: Instant,
+    span: &tracing::Span,
+) {
+    labels.code = status.as_u16();
+    let elapsed = begin.elapsed();
+    span.record("code", labels.code);
+    span.in_scope(|| tracing::debug!(code = labels.code, micros = elapsed.as_micros(), "answered"));
+    if matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::FORBIDDEN) {
+        // The path may be an invention of the client.
+        labels.group.clear();
+        labels.resource.clear();
+        labels.subresource.clear();
+    }
+    let latency = LatencyLabels { verb: labels.verb.clone(), resource: labels.resource.clone() };
+    api.metrics.seconds.get_or_create(&latency).observe(elapsed.as_secs_f64());
+    api.metrics.requests.get_or_create(&labels).inc();
+}

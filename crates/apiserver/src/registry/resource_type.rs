@@ -1,0 +1,142 @@
+//! A resource type: one entry of the registry, built-in or custom alike.
+
+use std::sync::Arc;
+
+use model::Resource;
+use model::error::{Error, FieldError};
+
+use super::strategy::{Plain, Strategy};
+use super::table::{NameAndAge, TableRenderer};
+use crate::request::negotiate::Offer;
+use crate::request::path::ResourcePath;
+use crate::request::verb::{Verb, Verbs};
+
+/// Everything the server knows about a resource in one version. A plain value: make one, change fields, register it.
+#[derive(Clone)]
+pub struct ResourceType {
+    /// Empty for the core group.
+    pub group: String,
+    /// For instance `v1`.
+    pub version: String,
+    /// For instance `ConfigMap`.
+    pub kind: String,
+    /// For instance `configmaps`.
+    pub plural: String,
+    /// For instance `configmap`.
+    pub singular: String,
+    /// For instance `cm`.
+    pub short_names: Vec<String>,
+    /// For instance `all`.
+    pub categories: Vec<String>,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// What may be done with it: any combination.
+    pub verbs: Verbs,
+    /// The parts that are read or written by themselves, in the order of their names.
+    pub subresources: Vec<Subresource>,
+    /// Whether bodies may be protobuf.
+    pub protobuf: bool,
+    /// What is checked, completed and computed when objects are written.
+    pub strategy: Arc<dyn Strategy>,
+    /// How objects look as rows.
+    pub table: Arc<dyn TableRenderer>,
+}
+
+/// A part of an object with a path of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// Its name in the path.
+    pub name: String,
+    /// What may be done with it.
+    pub verbs: Verbs,
+}
+
+impl Subresource {
+    /// The status, which is read, updated and patched apart from the rest.
+    pub fn status() -> Self {
+        Self { name: "status".to_owned(), verbs: Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]) }
+    }
+}
+
+impl ResourceType {
+    /// A namespaced type with all verbs, no rules of its own, and names made from its kind.
+    pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            namespaced: true,
+            verbs: Verbs::ALL,
+            subresources: Vec::new(),
+            protobuf: false,
+            strategy: Arc::new(Plain),
+            table: Arc::new(NameAndAge),
+        }
+    }
+
+    /// `v1` or `group/version`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// The kind of a list of it.
+    pub fn list_kind(&self) -> String {
+        format!("{}List", self.kind)
+    }
+
+    /// Under which name its objects are stored.
+    pub fn resource(&self) -> Resource {
+        Resource::new(&self.group, &self.plural)
+    }
+
+    /// In which encodings bodies may come and go.
+    pub fn offer(&self) -> Offer {
+        Offer { protobuf: self.protobuf }
+    }
+
+    /// What may be done at a path below an object, or with the object itself (an empty name); `None`: there is no such path.
+    pub fn verbs_of(&self, subresource: &str) -> Option<Verbs> {
+        if subresource.is_empty() {
+            return Some(self.verbs);
+        }
+        self.subresources.iter().find(|sub| sub.name == subresource).map(|sub| sub.verbs)
+    }
+
+    /// Whether it is the type of the namespaces themselves.
+    pub fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.plural == "namespaces"
+    }
+
+    /// "There is no such object."
+    pub fn not_found(&self, name: &str) -> Error {
+        Error::NotFound { group: self.group.clone(), resource: self.plural.clone(), name: name.to_owned() }
+    }
+
+    /// "This breaks these rules."
+    pub fn invalid(&self, name: &str, errors: Vec<FieldError>) -> Error {
+        Error::Invalid { group: self.group.clone(), kind: self.kind.clone(), name: name.to_owned(), errors }
+    }
+
+    /// "Somebody else was faster", in the words of the reason given.
+    pub fn conflict(&self, name: &str, message: impl Into<String>) -> Error {
+        Error::Conflict {
+            group: self.group.clone(),
+            resource: self.plural.clone(),
+            name: name.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// Whether a path has the shape that its scope asks for: a namespace for one object of a namespaced type, none else.
+    pub fn fits(&self, place: &ResourcePath) -> bool {
+        if self.namespaced {
+            place.name.is_empty() || !place.namespace.is_empty()
+        } else {
+            self.is_namespace() || place.namespace.is_empty()
+        }
+    }
+}

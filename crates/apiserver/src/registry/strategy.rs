@@ -1,0 +1,125 @@
+//! What is particular to a resource type when its objects are written: checks, defaults, validation, selectable fields.
+
+use model::error::{Error, FieldError};
+use model::names::NameRule;
+use serde_json::{Map, Value};
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// The hooks of a write, in the order in which they are called. Every hook has a default that does nothing.
+///
+/// Only `decode`, `default` and the two `prepare` hooks may change the object.
+pub trait Strategy: Send + Sync {
+    /// Brings a decoded body into the shape of the type: refuses wrong types, drops unknown fields and says so, a sentence each.
+    fn decode(&self, _object: &mut Object) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Fills in what the client left out.
+    fn default(&self, _object: &mut Object) {}
+
+    /// Sets what the server decides when an object is made. Names, uid and times are set already.
+    fn prepare_create(&self, _object: &mut Object) {}
+
+    /// What is wrong with a new object, metadata aside.
+    fn validate_create(&self, _object: &Object) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    /// Sets what the server decides when an object is replaced, or when only a subresource of it is written (`subresource` is
+    /// empty for the object itself). By default a write of the status changes nothing else but metadata.
+    fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
+        if subresource == "status" {
+            keep_all_but(new, old, &["metadata", "status"]);
+        }
+    }
+
+    /// What is wrong with a changed object, metadata aside.
+    fn validate_update(&self, _new: &Object, _old: &Object, _subresource: &str) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    /// Brings a valid object into its final form.
+    fn canonicalize(&self, _object: &mut Object) {}
+
+    /// What the client should be told though the object is valid.
+    fn warnings(&self, _new: &Object, _old: Option<&Object>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Sets what the server decides when a deletion begins that finalizers hold back.
+    fn prepare_delete(&self, _object: &mut Object) {}
+
+    /// Whether something beside `metadata.finalizers` holds a deletion back.
+    fn holds_deletion(&self, _object: &Object) -> bool {
+        false
+    }
+
+    /// Why an object may not be deleted at all.
+    fn forbids_deletion(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// What names must look like.
+    fn name_rule(&self) -> NameRule {
+        NameRule::Dns1123Subdomain
+    }
+
+    /// Whether `metadata.generation` counts changes of anything but metadata and status.
+    fn counts_generations(&self) -> bool {
+        false
+    }
+
+    /// Whether an update of an absent object makes it.
+    fn creates_on_update(&self) -> bool {
+        false
+    }
+
+    /// Whether an update may leave out the resourceVersion.
+    fn unconditional_update(&self) -> bool {
+        true
+    }
+
+    /// Why field selectors may not name a field.
+    fn check_field(&self, path: &str) -> Result<(), String> {
+        if matches!(path, "metadata.name" | "metadata.namespace") || self.selectable_fields().contains(&path) {
+            return Ok(());
+        }
+        Err(format!("field label not supported: {path}"))
+    }
+
+    /// The fields that field selectors may name, beside `metadata.name` and `metadata.namespace`.
+    fn selectable_fields(&self) -> &[&str] {
+        &[]
+    }
+
+    /// The value of a selectable field; by default what stands at its path.
+    fn field(&self, object: &Object, path: &str) -> String {
+        let mut segments = path.split('.');
+        let first = segments.next().and_then(|segment| object.get(segment));
+        let value = segments.fold(first, |value, segment| value.and_then(|value| value.get(segment)));
+        match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        }
+    }
+}
+
+/// Gives a new object all parts of the old one but these.
+pub fn keep_all_but(new: &mut Object, old: &Object, parts: &[&str]) {
+    let mut kept = old.clone();
+    for part in parts {
+        match new.remove(*part) {
+            Some(value) => kept.insert((*part).to_owned(), value),
+            None => kept.remove(*part),
+        };
+    }
+    *new = kept;
+}
+
+/// No rules at all.
+pub struct Plain;
+
+impl Strategy for Plain {}

@@ -1,0 +1,177 @@
+//! The frame around the events of a watch, in each form. A change is encoded once per form, for all watchers.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use model::Revision;
+use model::error::Error;
+use model::{protobuf, schema};
+use serde_json::{Value, json};
+use store::{Event, EventKind};
+
+use super::parse;
+use super::view::{self, Include};
+use crate::registry::Served;
+use crate::request::negotiate::{Encoding, Form, View};
+use crate::verbs::Call;
+
+/// The annotation of the bookmark that ends the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// The `type` of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventName {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+impl EventName {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark => "BOOKMARK",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+/// How the events of one watch are written.
+pub(crate) struct EventFrame {
+    resource_type: Arc<Served>,
+    form: Form,
+    include: Include,
+    /// The first table of a stream names its columns, the others do not.
+    columns_sent: bool,
+}
+
+impl EventFrame {
+    /// The frame that a call asks for.
+    pub fn new(call: &Call) -> Result<Self, Error> {
+        // A stream is JSON or protobuf; there is no stream of YAML documents.
+        if call.form.encoding == Encoding::Yaml {
+            return Err(Error::NotAcceptable {
+                accepted: vec![
+                    "application/json;stream=watch".to_owned(),
+                    "application/vnd.kubernetes.protobuf;stream=watch".to_owned(),
+                ],
+            });
+        }
+        let form = Form { pretty: false, ..call.form };
+        let include = Include::of(call)?;
+        Ok(Self { resource_type: call.resource_type.clone(), form, include, columns_sent: false })
+    }
+
+    /// The content type of the stream.
+    pub fn content_type(&self) -> &'static str {
+        match self.form.encoding {
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+            Encoding::Json | Encoding::Yaml => "application/json",
+        }
+    }
+
+    /// A change as bytes, from the shared cache where the form allows it.
+    pub fn shared(&mut self, event: &Event) -> Result<Bytes, Error> {
+        let name = match event.kind {
+            EventKind::Added => EventName::Added,
+            EventKind::Modified => EventName::Modified,
+            EventKind::Deleted => EventName::Deleted,
+        };
+        if self.form.view == View::Table {
+            let mut out = BytesMut::new();
+            self.write_stored(&mut out, name, &event.value())?;
+            return Ok(out.freeze());
+        }
+        Ok(event.change.frame(self.slot(name), |_| {
+            let mut out = BytesMut::new();
+            match self.write(&mut out, name, &event.value()) {
+                Ok(()) => out.freeze(),
+                Err(error) => self.error(&error),
+            }
+        }))
+    }
+
+    /// A stored object as an event.
+    pub fn write_stored(&mut self, out: &mut BytesMut, name: EventName, stored: &[u8]) -> Result<(), Error> {
+        if self.form.view != View::Table {
+            return self.write(out, name, stored);
+        }
+        let object = parse(stored)?;
+        let row = view::row_of(&self.resource_type, self.include, &object);
+        let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or("");
+        let mut table = view::table(&self.resource_type, version, vec![row]);
+        if std::mem::replace(&mut self.columns_sent, true) {
+            table["columnDefinitions"] = Value::Null;
+        }
+        self.write_value(out, name, &table)
+    }
+
+    /// A bookmark: everything up to this revision has been sent.
+    pub fn write_bookmark(&mut self, out: &mut BytesMut, revision: Revision, initial: bool) -> Result<(), Error> {
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if initial {
+            metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
+        }
+        let stored = json!({ "metadata": metadata });
+        let stored = serde_json::to_vec(&stored).expect("a JSON value always encodes");
+        self.write_stored(out, EventName::Bookmark, &stored)
+    }
+
+    /// An error inside a running watch: its last event.
+    pub fn error(&self, error: &Error) -> Bytes {
+        let mut out = BytesMut::new();
+        if let Err(failed) = self.write_value(&mut out, EventName::Error, &error.status()) {
+            tracing::error!(%failed, "an error event cannot be encoded");
+        }
+        out.freeze()
+    }
+
+    fn write(&self, out: &mut BytesMut, name: EventName, stored: &[u8]) -> Result<(), Error> {
+        match (self.form.encoding, self.form.view) {
+            (Encoding::Json | Encoding::Yaml, View::Whole) => {
+                write_json(out, name, |out| view::write_whole(out, &self.resource_type, stored));
+                Ok(())
+            }
+            (_, View::Metadata) => self.write_value(out, name, &view::metadata(&parse(stored)?)),
+            _ => self.write_value(out, name, &parse(&view::whole(&self.resource_type, stored))?),
+        }
+    }
+
+    fn write_value(&self, out: &mut BytesMut, name: EventName, object: &Value) -> Result<(), Error> {
+        if self.form.encoding == Encoding::Protobuf {
+            let frame = protobuf::watch_event(schema::builtin(), name.as_str(), object);
+            let frame = frame.map_err(|error| Error::Internal { message: error.to_string() })?;
+            out.put_slice(&frame);
+            return Ok(());
+        }
+        let encoded = serde_json::to_vec(object).expect("a JSON value always encodes");
+        write_json(out, name, |out| out.put_slice(&encoded));
+        Ok(())
+    }
+
+    /// Forms that give the same bytes share a slot.
+    fn slot(&self, name: EventName) -> u32 {
+        let encoding = match self.form.encoding {
+            Encoding::Json | Encoding::Yaml => 0,
+            Encoding::Protobuf => 1,
+        };
+        let view = match self.form.view {
+            View::Whole => 0,
+            View::Metadata => 1,
+            View::Table => 2,
+        };
+        (encoding * 3 + view) * 3 + name as u32
+    }
+}
+
+fn write_json(out: &mut BytesMut, name: EventName, object: impl FnOnce(&mut BytesMut)) {
+    out.put_slice(b"{\"type\":\"");
+    out.put_slice(name.as_str().as_bytes());
+    out.put_slice(b"\",\"object\":");
+    object(out);
+    out.put_slice(b"}\n");
+}

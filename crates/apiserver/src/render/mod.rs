@@ -1,0 +1,111 @@
+//! From stored bytes to the form that a client asked for. Whole JSON objects are spliced, never parsed.
+
+mod event;
+mod list;
+mod view;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT, WARNING};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use model::Revision;
+use model::error::Error;
+use model::{protobuf, schema};
+use serde_json::Value;
+
+pub(crate) use event::{EventFrame, EventName};
+pub(crate) use list::ListFrame;
+
+use crate::body::Body;
+use crate::registry::Object;
+use crate::request::negotiate::{Encoding, Form, View};
+use crate::request::query::Query;
+use crate::verbs::Call;
+
+/// An answer with one object, and warnings for its sender.
+pub(crate) fn object(
+    call: &Call,
+    status: StatusCode,
+    stored: &Bytes,
+    warnings: &[String],
+) -> Result<Response<Body>, Error> {
+    let bytes = if call.form == Form::STORED {
+        view::whole(&call.resource_type, stored)
+    } else {
+        let value = match call.form.view {
+            View::Whole => parse(&view::whole(&call.resource_type, stored))?,
+            View::Metadata => view::metadata(&parse(stored)?),
+            View::Table => {
+                let rows = vec![view::row(call, &parse(stored)?)?];
+                view::table(&call.resource_type, &view::version_of(stored)?, rows)
+            }
+        };
+        encode(call.form, &value)?
+    };
+    let mut response = respond(call.form.encoding.media_type(), bytes);
+    *response.status_mut() = status;
+    for warning in warnings {
+        let quoted = format!("299 - {}", Value::from(warning.as_str()));
+        if let Ok(value) = HeaderValue::from_str(&quoted) {
+            response.headers_mut().append(WARNING, value);
+        }
+    }
+    Ok(response)
+}
+
+/// An answer with a `Status` that is no error.
+pub(crate) fn status(call: &Call, status: &Value) -> Result<Response<Body>, Error> {
+    // There is no table of a Status.
+    let form = Form { view: View::Whole, ..call.form };
+    Ok(respond(form.encoding.media_type(), encode(form, status)?))
+}
+
+/// An answer with a list of which all objects are at hand.
+pub(crate) fn list(call: &Call, revision: Revision, items: Vec<Bytes>) -> Result<Response<Body>, Error> {
+    ListFrame::new(call).of_values(items, revision)
+}
+
+/// An object that was never written, for dry runs: it has no resourceVersion.
+pub(crate) fn without_version(object: &Object) -> Bytes {
+    let mut object = object.clone();
+    crate::verbs::forget_version(&mut object);
+    serde_json::to_vec(&object).expect("a JSON value always encodes").into()
+}
+
+/// A value in the encoding that the client asked for.
+pub(crate) fn encode(form: Form, value: &Value) -> Result<Bytes, Error> {
+    let failed = |reason: String| Error::Internal { message: format!("the answer cannot be encoded: {reason}") };
+    Ok(match form.encoding {
+        // Until there is a YAML writer: every JSON document is a YAML document, too.
+        Encoding::Json if form.pretty => {
+            serde_json::to_vec_pretty(value).map_err(|error| failed(error.to_string()))?.into()
+        }
+        Encoding::Json | Encoding::Yaml => serde_json::to_vec(value).map_err(|error| failed(error.to_string()))?.into(),
+        Encoding::Protobuf => {
+            let encoded = protobuf::encode(schema::builtin(), value);
+            encoded.map_err(|error| failed(error.to_string()))?.into()
+        }
+    })
+}
+
+/// An answer of these bytes.
+pub(crate) fn respond(media_type: &'static str, bytes: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(bytes.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// People with curl or a browser get indented JSON, as from Kubernetes.
+pub(crate) fn wants_pretty(query: &Query, headers: &HeaderMap) -> bool {
+    query.optional_flag("pretty").unwrap_or_else(|| {
+        let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("");
+        ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
+    })
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        tracing::error!(%error, "a stored object cannot be read");
+        Error::Internal { message: "a stored object cannot be read".to_owned() }
+    })
+}

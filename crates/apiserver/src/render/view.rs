@@ -1,0 +1,95 @@
+//! Views of an object: all of it, its metadata, a row of a table.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use model::error::Error;
+use serde_json::{Value, json};
+
+use crate::registry::{ResourceType, Served};
+use crate::verbs::Call;
+
+/// The whole object as clients see it: kind and version go in front of the stored bytes.
+pub fn whole(served: &Served, stored: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(served.opening.len() + stored.len());
+    write_whole(&mut out, served, stored);
+    out.freeze()
+}
+
+/// As [`whole`], into a buffer.
+pub fn write_whole(out: &mut BytesMut, served: &Served, stored: &[u8]) {
+    out.put_slice(&served.opening);
+    out.put_slice(stored.get(1..).unwrap_or_default());
+}
+
+/// The metadata of an object.
+pub fn metadata(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
+    })
+}
+
+/// How much of its object a row carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Include {
+    /// Nothing.
+    None,
+    /// Its metadata.
+    Metadata,
+    /// All of it.
+    Object,
+}
+
+impl Include {
+    /// Reads `includeObject`.
+    pub fn of(call: &Call) -> Result<Self, Error> {
+        match call.query.text("includeObject") {
+            "" | "Metadata" => Ok(Self::Metadata),
+            "None" => Ok(Self::None),
+            "Object" => Ok(Self::Object),
+            other => Err(Error::BadRequest {
+                message: format!("unrecognized includeObject value: {other:?}"),
+            }),
+        }
+    }
+}
+
+/// One object as a row.
+pub fn row(call: &Call, object: &Value) -> Result<Value, Error> {
+    Ok(row_of(&call.resource_type, Include::of(call)?, object))
+}
+
+/// As [`row`], without a call.
+pub fn row_of(resource_type: &ResourceType, include: Include, object: &Value) -> Value {
+    let empty = serde_json::Map::new();
+    let fields = object.as_object().unwrap_or(&empty);
+    let cells = resource_type.table.cells(fields, crate::verbs::now());
+    let included = match include {
+        Include::None => Value::Null,
+        Include::Metadata => metadata(object),
+        Include::Object => {
+            let mut whole = fields.clone();
+            whole.insert("kind".to_owned(), resource_type.kind.clone().into());
+            whole.insert("apiVersion".to_owned(), resource_type.api_version().into());
+            Value::Object(whole)
+        }
+    };
+    json!({"cells": cells, "object": included})
+}
+
+/// A table of rows.
+pub fn table(resource_type: &ResourceType, version: &str, rows: Vec<Value>) -> Value {
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": version},
+        "columnDefinitions": resource_type.table.columns(),
+        "rows": rows,
+    })
+}
+
+/// The resourceVersion of a stored object.
+pub fn version_of(stored: &[u8]) -> Result<String, Error> {
+    let value = super::parse(stored)?;
+    Ok(value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or("").to_owned())
+}

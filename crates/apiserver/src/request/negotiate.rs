@@ -1,0 +1,207 @@
+//! Content negotiation: which form an answer takes, and in which form a body came.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use model::error::Error;
+
+/// JSON on the wire.
+pub const JSON: &str = "application/json";
+/// YAML on the wire.
+pub const YAML: &str = "application/yaml";
+/// Kubernetes' protobuf envelope on the wire.
+pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// How values are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// `application/json`
+    Json,
+    /// `application/yaml`
+    Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
+}
+
+impl Encoding {
+    /// Its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => JSON,
+            Self::Yaml => YAML,
+            Self::Protobuf => PROTOBUF,
+        }
+    }
+
+    fn from_media_type(text: &str) -> Option<Self> {
+        match text {
+            JSON => Some(Self::Json),
+            YAML | "application/x-yaml" => Some(Self::Yaml),
+            PROTOBUF => Some(Self::Protobuf),
+            _ => None,
+        }
+    }
+}
+
+/// What of an object the client wants to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// All of it.
+    Whole,
+    /// Rows with cells, as `kubectl get` prints them.
+    Table,
+    /// Its metadata only.
+    Metadata,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Form {
+    /// How it is written.
+    pub encoding: Encoding,
+    /// What is shown.
+    pub view: View,
+    /// Whether JSON is indented.
+    pub pretty: bool,
+}
+
+impl Form {
+    /// Whole objects as compact JSON: what is stored, byte for byte.
+    pub const STORED: Self = Self { encoding: Encoding::Json, view: View::Whole, pretty: false };
+}
+
+/// Which encodings a resource type has.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// Whether there is a protobuf form (never for custom resources).
+    pub protobuf: bool,
+}
+
+impl Offer {
+    /// The media types, as error messages list them.
+    pub fn media_types(self) -> Vec<String> {
+        let mut all = vec![JSON.to_owned(), YAML.to_owned()];
+        if self.protobuf {
+            all.push(PROTOBUF.to_owned());
+        }
+        all
+    }
+
+    fn has(self, encoding: Encoding) -> bool {
+        self.protobuf || encoding != Encoding::Protobuf
+    }
+}
+
+/// Chooses the form of an answer from the `Accept` header: the first clause that can be met.
+pub fn accepted(headers: &HeaderMap, offer: Offer, pretty: bool) -> Result<Form, Error> {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let plain = Form { encoding: Encoding::Json, view: View::Whole, pretty };
+    if accept.trim().is_empty() {
+        return Ok(plain);
+    }
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').map(Clause::parse).collect();
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    for clause in clauses {
+        let Some(view) = clause.view() else { continue };
+        let encoding = match clause.media_type {
+            "*/*" | "application/*" => Some(Encoding::Json),
+            other => Encoding::from_media_type(other),
+        };
+        if let Some(encoding) = encoding.filter(|encoding| offer.has(*encoding) && clause.quality > 0.0) {
+            return Ok(Form { encoding, view, pretty });
+        }
+    }
+    let mut accepted = offer.media_types();
+    accepted.push(format!("{JSON};stream=watch"));
+    if offer.protobuf {
+        accepted.push(format!("{PROTOBUF};stream=watch"));
+    }
+    Err(Error::NotAcceptable { accepted })
+}
+
+/// The encoding of a request's body. Without a `Content-Type` it is JSON.
+pub fn body_encoding(headers: &HeaderMap, offer: Offer) -> Result<Encoding, Error> {
+    let given = content_type(headers);
+    if given.is_empty() {
+        return Ok(Encoding::Json);
+    }
+    Encoding::from_media_type(given)
+        .filter(|encoding| offer.has(*encoding))
+        .ok_or_else(|| Error::UnsupportedMediaType { accepted: offer.media_types() })
+}
+
+/// The media type of a request's body, without parameters; empty where it says none.
+pub fn content_type(headers: &HeaderMap) -> &str {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    text.split(';').next().unwrap_or("").trim()
+}
+
+
+/// One clause of an `Accept` header.
+struct Clause<'a> {
+    media_type: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+    quality: f32,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or("");
+        let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
+        let quality = parameters.iter().find(|(key, _)| *key == "q");
+        let quality = quality.and_then(|(_, value)| value.parse().ok()).unwrap_or(1.0);
+        Self { media_type, parameters, quality }
+    }
+
+    fn parameter(&self, key: &str) -> &'a str {
+        self.parameters.iter().find(|(k, _)| *k == key).map_or("", |(_, value)| value)
+    }
+
+    /// `None` where it asks for a view that nobody has.
+    fn view(&self) -> Option<View> {
+        let known = self.parameter("g") == "meta.k8s.io" && matches!(self.parameter("v"), "v1" | "v1beta1");
+        match self.parameter("as") {
+            "" => Some(View::Whole),
+            "Table" if known => Some(View::Table),
+            "PartialObjectMetadata" | "PartialObjectMetadataList" if known => Some(View::Metadata),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Offer = Offer { protobuf: true };
+    const CUSTOM: Offer = Offer { protobuf: false };
+
+    fn accept(text: &str, offer: Offer) -> Option<(Encoding, View)> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, text.parse().unwrap());
+        accepted(&headers, offer, false).ok().map(|form| (form.encoding, form.view))
+    }
+
+    #[test]
+    fn the_first_clause_that_can_be_met_wins() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+        assert_eq!(accept("application/json", ALL), Some((Encoding::Json, View::Whole)));
+        assert_eq!(accept("*/*", ALL), Some((Encoding::Json, View::Whole)));
+        assert_eq!(accept(table, ALL), Some((Encoding::Json, View::Table)));
+        assert_eq!(
+            accept("application/json;as=Nope;v=v1;g=meta.k8s.io, application/yaml", ALL),
+            Some((Encoding::Yaml, View::Whole))
+        );
+        assert_eq!(
+            accept("application/vnd.kubernetes.protobuf,application/json", ALL),
+            Some((Encoding::Protobuf, View::Whole))
+        );
+        assert_eq!(
+            accept("application/vnd.kubernetes.protobuf,application/json", CUSTOM),
+            Some((Encoding::Json, View::Whole))
+        );
+        assert_eq!(accept("application/json;q=0.5,application/yaml", ALL), Some((Encoding::Yaml, View::Whole)));
+        assert_eq!(accept("text/html", ALL), None);
+        assert_eq!(accept("application/vnd.kubernetes.protobuf", CUSTOM), None);
+    }
+}

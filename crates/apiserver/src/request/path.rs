@@ -1,0 +1,143 @@
+//! What a URL path asks for: a pure function from text to a place in the API.
+//!
+//! Accepted forms, with `BASE` = `/api/VERSION` or `/apis/GROUP/VERSION`:
+//! `BASE/RESOURCE`, `BASE/RESOURCE/NAME`, `BASE/RESOURCE/NAME/SUBRESOURCE`, the same behind `BASE/namespaces/NAMESPACE/`,
+//! and the old watch forms, with `watch/` behind `BASE/`. Everything else is a plain path.
+
+use percent_encoding::percent_decode_str;
+
+/// A place under `/api` or `/apis`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourcePath {
+    /// Empty for the core group.
+    pub group: String,
+    /// The version of the group.
+    pub version: String,
+    /// Empty where the path names none.
+    pub namespace: String,
+    /// The plural name of the resource.
+    pub resource: String,
+    /// Empty for a whole collection.
+    pub name: String,
+    /// Empty for the object itself.
+    pub subresource: String,
+    /// Whether it came in the old form `BASE/watch/…`.
+    pub watch_prefix: bool,
+}
+
+/// What a path asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Objects of the API.
+    Resource(ResourcePath),
+    /// Anything else: discovery, health, version, metrics.
+    Plain(String),
+}
+
+/// Reads a path. `None` if a segment is not UTF-8 after decoding.
+pub fn parse(path: &str) -> Option<Place> {
+    let plain = || Some(Place::Plain(path.trim_end_matches('/').to_owned()));
+    let segments = decode(path)?;
+    let mut rest = segments.as_slice();
+    let (group, version) = match rest {
+        [root, version, tail @ ..] if root == "api" => {
+            rest = tail;
+            (String::new(), version.clone())
+        }
+        [root, group, version, tail @ ..] if root == "apis" => {
+            rest = tail;
+            (group.clone(), version.clone())
+        }
+        _ => return plain(),
+    };
+    let mut place = ResourcePath { group, version, ..ResourcePath::default() };
+    if let [first, tail @ ..] = rest
+        && first == "watch"
+        && !tail.is_empty()
+    {
+        place.watch_prefix = true;
+        rest = tail;
+    }
+    rest = take_namespace(&mut place, rest);
+    match rest {
+        [] => return plain(),
+        [resource] => place.resource = resource.clone(),
+        [resource, name] => (place.resource, place.name) = (resource.clone(), name.clone()),
+        [resource, name, subresource @ ..] => {
+            (place.resource, place.name) = (resource.clone(), name.clone());
+            place.subresource = subresource.join("/");
+        }
+    }
+    Some(Place::Resource(place))
+}
+
+/// `namespaces/NS/RESOURCE…` is in a namespace; `namespaces/NS` and the namespace's own subresources are not.
+fn take_namespace<'a>(place: &mut ResourcePath, rest: &'a [String]) -> &'a [String] {
+    const OF_A_NAMESPACE_ITSELF: [&str; 2] = ["status", "finalize"];
+    match rest {
+        [first, namespace, tail @ ..] if first == "namespaces" && place.group.is_empty() => {
+            let itself = match tail {
+                [] => true,
+                [only] => OF_A_NAMESPACE_ITSELF.contains(&only.as_str()),
+                _ => false,
+            };
+            place.namespace.clone_from(namespace);
+            if itself { rest } else { tail }
+        }
+        [first, namespace, tail @ ..] if first == "namespaces" && !tail.is_empty() => {
+            place.namespace.clone_from(namespace);
+            tail
+        }
+        _ => rest,
+    }
+}
+
+fn decode(path: &str) -> Option<Vec<String>> {
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(|segment| percent_decode_str(segment).decode_utf8().ok().map(|text| text.into_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: [&str; 6]) {
+        let Some(Place::Resource(place)) = parse(path) else { panic!("{path} is not a resource") };
+        let got =
+            [&place.group, &place.version, &place.namespace, &place.resource, &place.name, &place.subresource];
+        assert_eq!(got.map(String::as_str), expected, "{path}");
+    }
+
+    #[test]
+    fn resource_paths_are_taken_apart() {
+        check("/api/v1/configmaps", ["", "v1", "", "configmaps", "", ""]);
+        check("/api/v1/namespaces", ["", "v1", "", "namespaces", "", ""]);
+        check("/api/v1/namespaces/a", ["", "v1", "a", "namespaces", "a", ""]);
+        check("/api/v1/namespaces/a/status", ["", "v1", "a", "namespaces", "a", "status"]);
+        check("/api/v1/namespaces/a/configmaps", ["", "v1", "a", "configmaps", "", ""]);
+        check("/api/v1/namespaces/a/configmaps/b%20c", ["", "v1", "a", "configmaps", "b c", ""]);
+        check("/apis/g.io/v2/things/x/scale", ["g.io", "v2", "", "things", "x", "scale"]);
+        check("/apis/g.io/v2/namespaces/n/things/x", ["g.io", "v2", "n", "things", "x", ""]);
+        check("/api/v1/nodes/n/proxy/a/b", ["", "v1", "", "nodes", "n", "proxy/a/b"]);
+    }
+
+    #[test]
+    fn old_watch_paths_are_marked() {
+        for path in ["/api/v1/watch/namespaces/a/secrets/s", "/apis/g/v1/watch/things"] {
+            let Some(Place::Resource(place)) = parse(path) else { panic!("{path}") };
+            assert!(place.watch_prefix, "{path}");
+        }
+        check("/api/v1/watch/namespaces/a/secrets/s", ["", "v1", "a", "secrets", "s", ""]);
+    }
+
+    #[test]
+    fn discovery_and_the_rest_are_plain() {
+        for path in ["/", "/api", "/api/v1", "/apis/g/v1", "/healthz/ping", "/openapi/v3/apis/g/v1", "/version"] {
+            assert!(matches!(parse(path), Some(Place::Plain(_))), "{path}");
+        }
+        assert_eq!(parse("/api/v1/"), Some(Place::Plain("/api/v1".to_owned())));
+        assert_eq!(parse("/api/v1/configmaps/%ff"), None);
+    }
+}

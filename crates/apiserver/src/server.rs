@@ -1,0 +1,216 @@
+//! Sockets: accepts connections, shakes hands, and leads each request to the server.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use process::Shutdown;
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::api::ApiServer;
+use crate::auth::Connection;
+
+/// Decides whom a client certificate stands for. Called once per connection.
+pub type Peers = Arc<dyn Fn(&[CertificateDer<'_>]) -> Connection + Send + Sync>;
+
+/// How long open requests may take once the server is asked to stop.
+const GRACE: Duration = Duration::from_millis(700);
+/// How long to wait when no further connection can be accepted, for instance because there are too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until asked to stop; then closes watches, waits a moment for open requests, and returns.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    peers: Peers,
+    api: ApiServer,
+    shutdown: Shutdown,
+) {
+    let acceptor = TlsAcceptor::from(tls);
+    let room = Arc::new(Semaphore::new(api.limits.connections));
+    let mut connections = JoinSet::new();
+    let mut stop = std::pin::pin!(shutdown.requested());
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            Some(_) = connections.join_next() => continue,
+            accepted = accept(&listener, &room) => accepted,
+        };
+        let Some((stream, slot)) = accepted else { continue };
+        let (acceptor, peers, api, shutdown) = (acceptor.clone(), peers.clone(), api.clone(), shutdown.clone());
+        connections.spawn(async move {
+            connection(stream, acceptor, peers, api, shutdown).await;
+            drop(slot);
+        });
+    }
+    drop(listener);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    if timeout(GRACE, drained).await.is_err() {
+        tracing::info!("connections were cut off at shutdown");
+    }
+}
+
+/// The next connection, once there is room for one.
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let slot = room.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, slot)),
+        Err(error) => {
+            tracing::warn!(%error, "no connection could be accepted");
+            tokio::time::sleep(PAUSE).await;
+            None
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, peers: Peers, api: ApiServer, shutdown: Shutdown) {
+    // Answers are small and their readers are waiting.
+    let _ = stream.set_nodelay(true);
+    let stream = match timeout(api.limits.head_timeout, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            return;
+        }
+        Err(_) => {
+            tracing::debug!("a TLS handshake took too long");
+            return;
+        }
+    };
+    let peer = stream.get_ref().1.peer_certificates().map_or(Connection::Bare, |chain| peers(chain));
+    speak(stream, Arc::new(peer), api, shutdown).await;
+}
+
+/// Speaks HTTP/1.1 or HTTP/2 until the client goes, is idle for too long, or the server stops.
+async fn speak<S>(stream: S, peer: Arc<Connection>, api: ApiServer, shutdown: Shutdown)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limits = api.limits.clone();
+    let activity = Arc::new(Activity::new());
+    let tracked = activity.clone();
+    let service = service_fn(move |request| {
+        let (api, peer, busy) = (api.clone(), peer.clone(), tracked.begin());
+        async move {
+            let response = api.answer(&peer, request).await;
+            // The body of a watch may go on for hours: the connection is busy until it ends.
+            Ok::<_, Infallible>(response.map(|body| Tracked { body, _busy: busy }))
+        }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle_timeout)
+        .max_buf_size(limits.header_bytes.max(16 << 10));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams_per_connection)
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(20));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut stop = std::pin::pin!(shutdown.requested());
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            result = connection.as_mut() => {
+                if let Err(error) = result {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+                return;
+            }
+            () = &mut stop, if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = activity.idle_for(limits.idle_timeout), if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// When a connection last had something to do.
+struct Activity {
+    open: AtomicUsize,
+    changed: tokio::sync::watch::Sender<Instant>,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Self { open: AtomicUsize::new(0), changed: tokio::sync::watch::Sender::new(Instant::now()) }
+    }
+
+    fn begin(self: &Arc<Self>) -> Busy {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Busy(self.clone())
+    }
+
+    /// Returns once nothing was open for this long.
+    async fn idle_for(&self, time: Duration) {
+        loop {
+            let last = *self.changed.borrow();
+            tokio::time::sleep_until(last + time).await;
+            let still = *self.changed.borrow() == last;
+            if self.open.load(Ordering::Relaxed) > 0 {
+                self.changed.send_replace(Instant::now());
+            } else if still {
+                return;
+            }
+        }
+    }
+}
+
+/// One open request.
+struct Busy(Arc<Activity>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.0.changed.send_replace(Instant::now());
+    }
+}
+
+/// A body that keeps its connection from being idle.
+struct Tracked {
+    body: crate::body::Body,
+    _busy: Busy,
+}
+
+impl http_body::Body for Tracked {
+    type Data = bytes::Bytes;
+    type Error = crate::body::Aborted;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, Self::Error>>> {
+        std::pin::Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}

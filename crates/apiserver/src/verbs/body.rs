@@ -1,0 +1,112 @@
+//! From the bytes of a request's body to an object of its type.
+
+use model::error::Error;
+use model::{json, protobuf, schema};
+use serde_json::Value;
+
+use super::Call;
+use super::options::FieldValidation;
+use crate::registry::{Object, ResourceType};
+use crate::request::negotiate::{self, Encoding, Offer};
+
+/// A decoded object, and what its sender should be warned about.
+pub struct Decoded {
+    pub object: Object,
+    pub warnings: Vec<String>,
+}
+
+/// Decodes the body of a create or update.
+pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error> {
+    let resource_type = &call.resource_type;
+    let encoding = negotiate::body_encoding(&call.headers, resource_type.offer())?;
+    let unrecognized = |reason: String| Error::BadRequest {
+        message: format!("the object provided is unrecognized (must be of type {}): {reason}", resource_type.kind),
+    };
+    let (value, duplicates) = match encoding {
+        Encoding::Json => {
+            let parsed = json::parse(&call.body);
+            let parsed = parsed.map_err(|e| unrecognized(format!("couldn't get version/kind; json parse error: {e}")))?;
+            (parsed.value, parsed.duplicates)
+        }
+        Encoding::Yaml => {
+            let parsed = json::parse(&call.body);
+            let parsed = parsed.map_err(|e| unrecognized(format!("couldn't get version/kind; yaml parse error: {e}")))?;
+            (parsed.value, parsed.duplicates)
+        }
+        Encoding::Protobuf => {
+            let expected = (resource_type.api_version(), resource_type.kind.as_str());
+            let decoded = protobuf::decode(schema::builtin(), &call.body, (&expected.0, expected.1));
+            (decoded.map_err(|e| unrecognized(e.to_string()))?.value, Vec::new())
+        }
+    };
+    let Value::Object(object) = value else {
+        return Err(unrecognized("the body is not an object".to_owned()));
+    };
+    shape(resource_type, object, duplicates, validation)
+}
+
+/// Brings a JSON object into the shape of its type: right kind, known fields, right types, without kind and version.
+pub fn shape(
+    resource_type: &ResourceType,
+    mut object: Object,
+    duplicates: Vec<String>,
+    validation: FieldValidation,
+) -> Result<Decoded, Error> {
+    check_kind(resource_type, &object)?;
+    object.remove("kind");
+    object.remove("apiVersion");
+    let unknown = resource_type.strategy.decode(&mut object)?;
+    let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
+    let mut complaints: Vec<String> = duplicates.collect();
+    complaints.extend(unknown);
+    match validation {
+        FieldValidation::Strict if !complaints.is_empty() => {
+            let message = format!("strict decoding error: {}", complaints.join(", "));
+            Err(cannot_be_handled(resource_type, &resource_type.kind, &resource_type.api_version(), &message))
+        }
+        FieldValidation::Ignore => Ok(Decoded { object, warnings: Vec::new() }),
+        _ => Ok(Decoded { object, warnings: complaints }),
+    }
+}
+
+/// Kubernetes' words for a body that cannot become an object of the type.
+pub fn cannot_be_handled(resource_type: &ResourceType, kind: &str, version: &str, reason: &str) -> Error {
+    let expected = &resource_type.kind;
+    let message = format!("{kind} in version {version:?} cannot be handled as a {expected}: {reason}");
+    Error::BadRequest { message }
+}
+
+/// Kind and version may be left out; what is there must be those of the path.
+fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Error> {
+    let text = |key| object.get(key).and_then(Value::as_str).unwrap_or("");
+    let expected = resource_type.api_version();
+    let kind = if text("kind").is_empty() { resource_type.kind.as_str() } else { text("kind") };
+    let version = if text("apiVersion").is_empty() { expected.as_str() } else { text("apiVersion") };
+    if version != expected {
+        let reason = format!("no kind {kind:?} is registered for version {version:?}");
+        return Err(cannot_be_handled(resource_type, kind, version, &reason));
+    }
+    if kind != resource_type.kind {
+        let reason = format!("{kind} is another kind than {}", resource_type.kind);
+        return Err(cannot_be_handled(resource_type, kind, version, &reason));
+    }
+    Ok(())
+}
+
+/// Decodes `DeleteOptions`.
+pub fn delete_options(call: &Call) -> Result<Value, Error> {
+    let bad = |reason: String| Error::BadRequest { message: format!("the delete options cannot be read: {reason}") };
+    let value = match negotiate::body_encoding(&call.headers, Offer { protobuf: true })? {
+        Encoding::Json => json::parse(&call.body).map_err(|e| bad(e.to_string()))?.value,
+        Encoding::Yaml => json::parse(&call.body).map_err(|e| bad(e.to_string()))?.value,
+        Encoding::Protobuf => {
+            let decoded = protobuf::decode(schema::builtin(), &call.body, ("v1", "DeleteOptions"));
+            decoded.map_err(|e| bad(e.to_string()))?.value
+        }
+    };
+    let kind = value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
+    if !value.is_object() || kind != "DeleteOptions" {
+        return Err(bad(format!("expected DeleteOptions, got {kind}")));
+    }
+    Ok(value)
+}

@@ -1,0 +1,126 @@
+//! create: a new object.
+
+use http::{Response, StatusCode};
+use model::error::{Error, FieldError};
+use model::names;
+use model::validation::validate_object_meta;
+use model::{Encoded, Revision, Uid};
+use store::Write;
+
+use super::body::{self, Decoded};
+use super::metadata::{self, attributes, set_text, time};
+use super::options::WriteOptions;
+use super::write::{check_namespace, now};
+use super::{Call, store_error};
+use crate::body::Body;
+use crate::registry::Object;
+use crate::render;
+
+/// How often another random suffix is tried when a generated name is taken.
+const NAME_ATTEMPTS: usize = 8;
+
+pub async fn create(call: Call) -> Result<Response<Body>, Error> {
+    let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
+    let Decoded { object, warnings } = body::decode(&call, options.field_validation)?;
+    create_object(&call, object, &warnings, options).await
+}
+
+/// Makes an object of a decoded body; also what an update of an absent object does, for types that allow it.
+pub async fn create_object(
+    call: &Call,
+    object: Object,
+    warnings: &[String],
+    options: WriteOptions,
+) -> Result<Response<Body>, Error> {
+    check_place(call, &object)?;
+    let generated = metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
+    let attempts = if generated { NAME_ATTEMPTS } else { 1 };
+    let mut name = String::new();
+    for _ in 0..attempts {
+        let mut candidate = object.clone();
+        prepare(call, &mut candidate);
+        metadata::text(&candidate, "name").clone_into(&mut name);
+        check_namespace(call, &name).await?;
+        validate(call, &candidate)?;
+        call.resource_type.strategy.canonicalize(&mut candidate);
+        match commit(call, &candidate, options.dry_run).await {
+            Ok(value) => {
+                let own = call.resource_type.strategy.warnings(&candidate, None);
+                return render::object(call, StatusCode::CREATED, &value, &[warnings, &own].concat());
+            }
+            Err(store::Error::AlreadyExists { .. }) => {}
+            Err(error) => return Err(store_error(error)),
+        }
+    }
+    let (group, resource) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
+    Err(if generated {
+        Error::GenerateNameConflict { group, resource, name }
+    } else {
+        Error::AlreadyExists { group, resource, name }
+    })
+}
+
+/// What the object says of its own place must be what the path says.
+fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
+    let namespace = metadata::text(object, "namespace");
+    if !namespace.is_empty() && call.resource_type.namespaced && namespace != call.namespace() {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Error::BadRequest { message: message.to_owned() });
+    }
+    if !metadata::text(object, "resourceVersion").is_empty() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Error::BadRequest { message: message.to_owned() });
+    }
+    Ok(())
+}
+
+/// Sets what the server decides: name, namespace, uid, time, generation, defaults.
+fn prepare(call: &Call, object: &mut Object) {
+    let resource_type = &call.resource_type;
+    if call.resource_type.namespaced {
+        set_text(object, "namespace", call.namespace());
+    }
+    let base = metadata::text(object, "generateName").to_owned();
+    if metadata::text(object, "name").is_empty() && !base.is_empty() {
+        let random = || uuid::Uuid::new_v4().as_fields().0;
+        set_text(object, "name", &names::generated(&base, random));
+    }
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"] {
+        metadata::remove(object, key);
+    }
+    set_text(object, "uid", &uuid::Uuid::new_v4().to_string());
+    set_text(object, "creationTimestamp", &time(now()));
+    if resource_type.strategy.counts_generations() {
+        metadata::metadata_mut(object).insert("generation".to_owned(), 1.into());
+    }
+    resource_type.strategy.default(object);
+    resource_type.strategy.prepare_create(object);
+}
+
+fn validate(call: &Call, object: &Object) -> Result<(), Error> {
+    let resource_type = &call.resource_type;
+    let name = metadata::text(object, "name");
+    let mut errors: Vec<FieldError> =
+        validate_object_meta(object, resource_type.namespaced, resource_type.strategy.name_rule());
+    if !resource_type.namespaced && !metadata::text(object, "namespace").is_empty() {
+        errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
+    }
+    errors.extend(resource_type.strategy.validate_create(object));
+    if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(name, errors)) }
+}
+
+async fn commit(call: &Call, object: &Object, dry_run: bool) -> Result<bytes::Bytes, store::Error> {
+    let key = call.key_of(metadata::text(object, "name"));
+    if dry_run {
+        if call.api.store.get(&key, None).await?.is_some() {
+            return Err(store::Error::AlreadyExists { key });
+        }
+        return Ok(render::without_version(object));
+    }
+    let uid = Uid(metadata::text(object, "uid").to_owned());
+    let attributes = attributes(&call.resource_type, object);
+    let body = Encoded::new(object);
+    let fallback = body.clone();
+    let written = call.api.store.write(vec![Write::Create { key, uid, attributes, body }]).await?;
+    Ok(written.into_iter().next().map_or_else(|| fallback.at(Revision::ZERO), |written| written.value))
+}

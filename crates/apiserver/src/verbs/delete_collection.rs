@@ -1,0 +1,45 @@
+//! deletecollection: every object of a selection deleted, page by page.
+
+use futures::StreamExt;
+use http::Response;
+use model::error::Error;
+use store::Position;
+
+use super::delete::{Deleted, delete_object};
+use super::options::DeleteOptions;
+use super::scope::scope;
+use super::{Call, store_error};
+use crate::body::Body;
+use crate::render;
+
+/// Objects read at once; they are deleted side by side, so that they share commits.
+const PAGE: usize = 500;
+/// Deletions in flight at once.
+const SIDE_BY_SIDE: usize = 100;
+
+pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
+    let options = DeleteOptions::read(&call)?;
+    let mut query = scope(&call)?.query(&call, PAGE);
+    let mut deleted = Vec::new();
+    loop {
+        let page = call.api.store.list(&query).await.map_err(store_error)?;
+        let deletions = page.items.iter().map(|item| delete_object(&call, &item.key, &options));
+        let deletions: Vec<_> = deletions.collect();
+        let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
+        for outcome in outcomes {
+            match outcome {
+                Ok(Deleted::Gone(value) | Deleted::Waiting(value)) => deleted.push(value),
+                // Somebody else was faster: it is gone, as was asked.
+                Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match page.items.last() {
+            Some(last) if page.more => {
+                let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
+                (query.after, query.at) = (Some(Position { namespace, name }), Some(page.revision));
+            }
+            _ => return render::list(&call, page.revision, deleted),
+        }
+    }
+}

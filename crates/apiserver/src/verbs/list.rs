@@ -1,0 +1,244 @@
+//! list: many objects, streamed in constant memory from pages that all show the same revision.
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use http::Response;
+use model::error::Error;
+use model::{ObjectKey, Revision};
+use store::{ListQuery, Page, Position, Store, Stored};
+
+use super::continue_token::ContinueToken;
+use super::scope::{Scope, scope};
+use super::{Call, store_error, too_old};
+use crate::body::{Aborted, Body};
+use crate::render::ListFrame;
+use crate::request::list_options::{ListOptions, VersionMatch};
+
+/// Objects read from the store at once.
+const CHUNK: usize = 500;
+
+pub async fn list(call: Call) -> Result<Response<Body>, Error> {
+    let options = ListOptions::from_query(&call.query)?;
+    let scope = scope(&call)?;
+    let mut reader = Reader::open(&call, &scope, &options).await?;
+    let first = reader.next().await?;
+    let frame = ListFrame::new(&call);
+    if !frame.streams() {
+        let mut items = first;
+        while !reader.done() {
+            items.extend(reader.next().await?);
+        }
+        return frame.collected(items, &reader.metadata());
+    }
+    Ok(frame.response(Body::stream(stream(frame.clone(), reader, first))))
+}
+
+/// Writes the list while it is read. Its metadata comes last, when it is known where the list ended.
+fn stream(
+    frame: ListFrame,
+    reader: Reader,
+    first: Vec<Stored>,
+) -> impl futures::Stream<Item = Result<Bytes, Aborted>> + Send {
+    struct State {
+        frame: ListFrame,
+        reader: Reader,
+        pending: Option<Vec<Stored>>,
+        opened: bool,
+        items: bool,
+        closed: bool,
+    }
+    let state = State { frame, reader, pending: Some(first), opened: false, items: false, closed: false };
+    futures::stream::unfold(state, |mut state| async move {
+        if state.closed {
+            return None;
+        }
+        let mut out = BytesMut::with_capacity(64 << 10);
+        if !std::mem::replace(&mut state.opened, true) {
+            out.extend_from_slice(&state.frame.opening());
+        }
+        let items = match state.pending.take() {
+            Some(items) => items,
+            None => match state.reader.next().await {
+                Ok(items) => items,
+                Err(error) => {
+                    tracing::warn!(%error, "a list ended early");
+                    return Some((Err(Aborted), State { closed: true, ..state }));
+                }
+            },
+        };
+        for item in &items {
+            if std::mem::replace(&mut state.items, true) {
+                out.extend_from_slice(b",");
+            }
+            if state.frame.write_item(&mut out, &item.value).is_err() {
+                return Some((Err(Aborted), State { closed: true, ..state }));
+            }
+        }
+        if state.reader.done() {
+            state.closed = true;
+            out.extend_from_slice(&state.frame.closing(&state.reader.metadata()));
+        }
+        Some((Ok(out.freeze()), state))
+    })
+    .boxed()
+}
+
+/// What `metadata` of a list says.
+#[derive(Clone, Debug)]
+pub struct ListMetadata {
+    pub revision: Revision,
+    pub continue_token: Option<String>,
+    pub remaining: Option<u64>,
+}
+
+/// Reads a list from the store, chunk by chunk.
+pub struct Reader {
+    store: Store,
+    query: ListQuery,
+    /// One object, where the selection names it.
+    lookup: Option<ObjectKey>,
+    /// How many objects the client still wants.
+    wanted: Option<usize>,
+    /// How many objects there were before the first chunk; unknown with a selector.
+    left: Option<u64>,
+    counts: bool,
+    token: Option<ContinueToken>,
+    revision: Option<Revision>,
+    given: u64,
+    more: bool,
+    done: bool,
+}
+
+impl Reader {
+    /// Everything of a selection as of now, for a watch that begins with the state.
+    pub fn of_state(call: &Call, scope: &Scope) -> Self {
+        Self {
+            store: call.api.store.clone(),
+            query: scope.query(call, CHUNK),
+            lookup: scope.lookup(call),
+            wanted: None,
+            left: None,
+            counts: false,
+            token: None,
+            revision: None,
+            given: 0,
+            more: false,
+            done: false,
+        }
+    }
+
+    async fn open(call: &Call, scope: &Scope, options: &ListOptions) -> Result<Self, Error> {
+        let token = options.continue_token.as_deref().map(ContinueToken::decode).transpose()?;
+        let given = call.query.text("resourceVersion");
+        if token.is_some() && !given.is_empty() && given != "0" {
+            let message = "specifying resource version is not allowed when using continue";
+            return Err(Error::BadRequest { message: message.to_owned() });
+        }
+        let mut reader = Self::of_state(call, scope);
+        reader.query.at = match (&token, options.version) {
+            (Some(token), _) => token.revision(),
+            (None, VersionMatch::Exact(revision)) => Some(revision),
+            (None, VersionMatch::MostRecent) => None,
+            (None, VersionMatch::NotOlderThan(requested)) => {
+                check_reached(&call.api.store, requested).await?;
+                None
+            }
+        };
+        reader.query.after = token.as_ref().map(ContinueToken::position);
+        reader.wanted = options.limit;
+        reader.counts = options.limit.is_some() && !scope.selective;
+        reader.left = token.as_ref().and_then(ContinueToken::left);
+        reader.token = token;
+        Ok(reader)
+    }
+
+    /// Whether everything has been read.
+    pub fn done(&self) -> bool {
+        self.done
+    }
+
+    /// As of which revision it reads; known after the first chunk.
+    pub fn revision(&self) -> Revision {
+        self.revision.unwrap_or(Revision::ZERO)
+    }
+
+    /// The next objects, in key order.
+    pub async fn next(&mut self) -> Result<Vec<Stored>, Error> {
+        if let Some(key) = self.lookup.clone() {
+            return self.only(&key).await;
+        }
+        self.query.limit = self.wanted.map_or(CHUNK, |wanted| wanted.min(CHUNK));
+        let page = self.store.list(&self.query).await.map_err(|error| self.explain(error))?;
+        let Page { revision, items, more, total } = page;
+        if self.revision.is_none() && self.token.is_none() {
+            self.left = total;
+        }
+        // All further chunks show the state of the first.
+        self.revision = Some(revision);
+        self.query.at = Some(revision);
+        self.given += items.len() as u64;
+        self.wanted = self.wanted.map(|wanted| wanted.saturating_sub(items.len()));
+        if let Some(last) = items.last() {
+            self.query.after =
+                Some(Position { namespace: last.key.namespace.clone(), name: last.key.name.clone() });
+        }
+        self.more = more;
+        self.done = !more || self.wanted == Some(0);
+        Ok(items)
+    }
+
+    /// A selection that names one object is a look-up.
+    async fn only(&mut self, key: &ObjectKey) -> Result<Vec<Stored>, Error> {
+        self.done = true;
+        let at = match self.query.at {
+            Some(at) => at,
+            None => self.store.clock().await.map_err(store_error)?.current,
+        };
+        self.revision = Some(at);
+        let found = self.store.get(key, Some(at)).await.map_err(|error| self.explain(error))?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// What stands in the list's metadata, once all was read.
+    pub fn metadata(&self) -> ListMetadata {
+        let remaining = self.left.filter(|_| self.counts).map(|left| left.saturating_sub(self.given));
+        let continue_token = self.query.after.clone().filter(|_| self.more).map(|position| {
+            let revision = Some(self.revision()).filter(|_| !self.resumed());
+            ContinueToken::new(revision, position, remaining).encode()
+        });
+        let remaining = remaining.filter(|_| continue_token.is_some());
+        ListMetadata { revision: self.revision(), continue_token, remaining }
+    }
+
+    /// Whether this list goes on in the newest state because its own is gone.
+    fn resumed(&self) -> bool {
+        self.token.as_ref().is_some_and(|token| token.revision().is_none())
+    }
+
+    fn explain(&self, error: store::Error) -> Error {
+        match (error, &self.token) {
+            (store::Error::Expired { .. }, Some(token)) => Error::Expired {
+                message: EXPIRED_TOKEN.to_owned(),
+                continue_token: Some(token.inconsistent().encode()),
+            },
+            (store::Error::Expired { requested, .. }, None) => {
+                Error::Expired { message: too_old(requested), continue_token: None }
+            }
+            (error, _) => store_error(error),
+        }
+    }
+}
+
+const EXPIRED_TOKEN: &str = "The provided continue parameter is too old to display a consistent list result. \
+You can start a new list without the continue parameter, or use the continue token in this response to retrieve \
+the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
+were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
+/// The clock must have reached a revision that a client asks for.
+pub async fn check_reached(store: &Store, requested: Revision) -> Result<(), Error> {
+    if requested == Revision::ZERO {
+        return Ok(());
+    }
+    let current = store.clock().await.map_err(store_error)?.current;
+    if requested > current { Err(Error::FutureRevision { requested, current }) } else { Ok(()) }
+}

@@ -1,0 +1,129 @@
+//! Reading and setting what the server owns in an object's metadata.
+
+use jiff::Timestamp;
+use jiff::Unit;
+use model::Attributes;
+use serde_json::{Map, Value, json};
+
+use crate::registry::{Object, ResourceType};
+
+/// Deletion waits until the garbage collector has deleted all dependents.
+pub const FOREGROUND: &str = "foregroundDeletion";
+/// Deletion waits until the garbage collector has cut all dependents loose.
+pub const ORPHAN: &str = "orphan";
+
+/// `metadata` for reading.
+pub fn metadata(object: &Object) -> Option<&Object> {
+    object.get("metadata").and_then(Value::as_object)
+}
+
+/// `metadata` for writing; one that is absent or no object becomes an empty one.
+pub fn metadata_mut(object: &mut Object) -> &mut Object {
+    let value = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut().expect("it was made an object just now")
+}
+
+/// A text in `metadata`; empty where it is absent.
+pub fn text<'a>(object: &'a Object, key: &str) -> &'a str {
+    metadata(object).and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Sets a text in `metadata`.
+pub fn set_text(object: &mut Object, key: &str, value: &str) {
+    metadata_mut(object).insert(key.to_owned(), Value::from(value));
+}
+
+/// Takes a field of `metadata` away.
+pub fn remove(object: &mut Object, key: &str) {
+    metadata_mut(object).remove(key);
+}
+
+/// Gives a field of `metadata` the value it has in another object, or takes it away.
+pub fn keep(object: &mut Object, from: &Object, key: &str) {
+    match metadata(from).and_then(|metadata| metadata.get(key)) {
+        Some(value) => metadata_mut(object).insert(key.to_owned(), value.clone()),
+        None => metadata_mut(object).remove(key),
+    };
+}
+
+/// `metadata.finalizers`.
+pub fn finalizers(object: &Object) -> Vec<&str> {
+    let list = metadata(object).and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Adds or takes away one finalizer.
+pub fn set_finalizer(object: &mut Object, name: &str, present: bool) {
+    let mut names: Vec<String> = finalizers(object).into_iter().map(str::to_owned).collect();
+    let had = names.iter().any(|n| n == name);
+    if had == present {
+        return;
+    }
+    if present {
+        names.push(name.to_owned());
+    } else {
+        names.retain(|n| n != name);
+    }
+    if names.is_empty() {
+        remove(object, "finalizers");
+    } else {
+        metadata_mut(object).insert("finalizers".to_owned(), json!(names));
+    }
+}
+
+/// Whether its deletion has begun.
+pub fn is_being_deleted(object: &Object) -> bool {
+    !text(object, "deletionTimestamp").is_empty()
+}
+
+/// Whether nothing holds its deletion back.
+pub fn may_go(resource_type: &ResourceType, object: &Object) -> bool {
+    finalizers(object).is_empty() && !resource_type.strategy.holds_deletion(object)
+}
+
+/// A time as Kubernetes writes it: whole seconds, UTC.
+pub fn time(now: Timestamp) -> String {
+    now.round(Unit::Second).unwrap_or(now).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// `metadata.generation`; zero where it is absent.
+pub fn generation(object: &Object) -> i64 {
+    let generation = metadata(object).and_then(|metadata| metadata.get("generation"));
+    generation.and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// What selectors may look at.
+pub fn attributes(resource_type: &ResourceType, object: &Object) -> Attributes {
+    let labels = metadata(object).and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
+    let labels = labels.into_iter().flatten();
+    let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    let strategy = &resource_type.strategy;
+    let fields = strategy.selectable_fields().iter();
+    let fields = fields.map(|path| ((*path).to_owned(), strategy.field(object, path)));
+    Attributes::new(labels.collect(), fields.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_whole_seconds_in_utc() {
+        let now: Timestamp = "2026-01-02T03:04:05.4Z".parse().unwrap();
+        assert_eq!(time(now), "2026-01-02T03:04:05Z");
+    }
+
+    #[test]
+    fn finalizers_come_and_go() {
+        let mut object = Object::new();
+        set_finalizer(&mut object, ORPHAN, true);
+        set_finalizer(&mut object, ORPHAN, true);
+        assert_eq!(finalizers(&object), [ORPHAN]);
+        set_finalizer(&mut object, FOREGROUND, false);
+        set_finalizer(&mut object, ORPHAN, false);
+        assert_eq!(object.get("metadata"), Some(&json!({})));
+    }
+}

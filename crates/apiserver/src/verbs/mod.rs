@@ -1,0 +1,130 @@
+//! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
+
+mod body;
+mod continue_token;
+mod create;
+mod delete;
+mod delete_collection;
+mod get;
+mod list;
+mod metadata;
+mod options;
+mod patch;
+mod scope;
+mod update;
+mod watch;
+mod write;
+
+pub(crate) use list::ListMetadata;
+pub(crate) use write::now;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use model::error::Error;
+use model::ObjectKey;
+
+use crate::api::ApiServer;
+use crate::body::Body;
+use crate::registry::Served;
+use crate::render::wants_pretty;
+use crate::request::negotiate::{self, Form};
+use crate::request::path::ResourcePath;
+use crate::request::query::Query;
+use crate::request::verb::Verb;
+
+/// One request to one resource type, after everything was checked that does not depend on the verb.
+pub(crate) struct Call {
+    pub api: ApiServer,
+    pub resource_type: Arc<Served>,
+    pub place: ResourcePath,
+    pub query: Query,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub form: Form,
+}
+
+impl Call {
+    /// The key of the object that the path names.
+    pub fn key(&self) -> ObjectKey {
+        self.key_of(&self.place.name)
+    }
+
+    /// The key of another object in the same place.
+    pub fn key_of(&self, name: &str) -> ObjectKey {
+        ObjectKey::new(&self.resource_type.resource, self.namespace(), name)
+    }
+
+    /// The namespace of the objects; empty for cluster-scoped types.
+    pub fn namespace(&self) -> &str {
+        if self.resource_type.namespaced { &self.place.namespace } else { "" }
+    }
+}
+
+/// Finds the resource type and calls the verb.
+pub(crate) async fn dispatch(
+    api: &ApiServer,
+    verb: Verb,
+    place: ResourcePath,
+    query: Query,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response<Body>, Error> {
+    let registry = api.registry();
+    let resource_type = registry
+        .find(&place.group, &place.version, &place.resource)
+        .filter(|resource_type| resource_type.fits(&place))
+        .ok_or(Error::PathNotFound)?
+        .clone();
+    let verbs = resource_type.verbs_of(&place.subresource).ok_or(Error::PathNotFound)?;
+    // A namespaced object is made in its namespace, never across all of them.
+    let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
+    if !in_place || !verbs.contains(verb) {
+        return Err(Error::MethodNotAllowed {
+            group: String::new(),
+            resource: String::new(),
+            verb: String::new(),
+        });
+    }
+    let form = negotiate::accepted(&headers, resource_type.offer(), wants_pretty(&query, &headers))?;
+    let call = Call { api: api.clone(), resource_type, place, query, headers, body, form };
+    match verb {
+        Verb::Create => create::create(call).await,
+        Verb::Get => get::get(call).await,
+        Verb::List => list::list(call).await,
+        Verb::Watch => watch::watch(call).await,
+        Verb::Update => update::update(call).await,
+        Verb::Patch => patch::patch(call).await,
+        Verb::Delete => delete::delete(call).await,
+        Verb::DeleteCollection => delete_collection::delete_collection(call).await,
+    }
+}
+
+/// A failure of the store, in the words of the API. Every failure that a verb did not expect goes through here.
+pub(crate) fn store_error(error: store::Error) -> Error {
+    match error {
+        store::Error::Expired { requested, .. } => {
+            Error::Expired { message: too_old(requested), continue_token: None }
+        }
+        store::Error::Future { requested, current } => Error::FutureRevision { requested, current },
+        store::Error::Unavailable { reason } => {
+            tracing::error!(reason, "the database is unavailable");
+            Error::Unavailable { message: format!("the database is unavailable: {reason}") }
+        }
+        other => {
+            tracing::error!(error = %other, "unexpected failure of the store");
+            Error::Internal { message: "the store failed; the server's log has the reason".to_owned() }
+        }
+    }
+}
+
+/// Kubernetes' words for a revision whose history is gone.
+pub(crate) fn too_old(requested: model::Revision) -> String {
+    format!("The resourceVersion for the provided watch or list is too old: {requested}.")
+}
+
+/// Takes the resourceVersion out of an object that was never written.
+pub(crate) fn forget_version(object: &mut crate::registry::Object) {
+    metadata::remove(object, "resourceVersion");
+}

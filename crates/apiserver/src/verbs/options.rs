@@ -1,0 +1,149 @@
+//! The options of writes: `dryRun`, `fieldValidation`, `fieldManager`, and those of a deletion.
+
+use model::error::{Error, FieldError};
+use model::{Revision, Uid};
+use serde_json::{Value, json};
+
+use super::Call;
+use super::body;
+use crate::request::list_options::parse_revision;
+use crate::request::query::Query;
+
+/// What to do with fields that are unknown or come twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// Nothing.
+    Ignore,
+    /// Say so in a `Warning` header.
+    Warn,
+    /// Refuse.
+    Strict,
+}
+
+/// Options of create, update and patch.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// Do everything but write.
+    pub dry_run: bool,
+    /// What to do with fields that are unknown or come twice.
+    pub field_validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// Reads and checks them; `kind` is how Kubernetes calls them in errors.
+    pub fn from_query(query: &Query, kind: &str) -> Result<Self, Error> {
+        let mut errors = Vec::new();
+        let dry_run = dry_run(query.all("dryRun"), &mut errors);
+        let field_validation = match query.text("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let supported = ["", "Ignore", "Strict", "Warn"];
+                errors.push(FieldError::not_supported("fieldValidation", json!(other), &supported));
+                FieldValidation::Strict
+            }
+        };
+        let manager = query.text("fieldManager");
+        if manager.len() > 128 {
+            errors.push(FieldError::too_long("fieldManager", 128));
+        }
+        if manager.chars().any(char::is_control) {
+            let detail = "should only contain printable characters";
+            errors.push(FieldError::invalid("fieldManager", json!(manager), detail));
+        }
+        refuse(kind, errors)?;
+        Ok(Self { dry_run, field_validation })
+    }
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go later. Also when nothing is said.
+    Background,
+    /// They go first.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// Options of delete and deletecollection.
+#[derive(Clone, Debug)]
+pub struct DeleteOptions {
+    /// Do everything but delete.
+    pub dry_run: bool,
+    /// What happens to dependents; `None`: as the finalizers of the object say.
+    pub propagation: Option<Propagation>,
+    /// Only if the object has this uid.
+    pub uid: Option<Uid>,
+    /// Only if the object has this revision.
+    pub revision: Option<Revision>,
+}
+
+impl DeleteOptions {
+    /// Reads them from the body or, where there is none, from the query.
+    pub fn read(call: &Call) -> Result<Self, Error> {
+        let given = if call.body.is_empty() { from_query(&call.query) } else { body::delete_options(call)? };
+        let mut errors = Vec::new();
+        let list = given.get("dryRun").and_then(Value::as_array);
+        let dry_run = dry_run(list.into_iter().flatten().filter_map(Value::as_str), &mut errors);
+        let orphan = given.get("orphanDependents").and_then(Value::as_bool);
+        let policy = given.get("propagationPolicy").and_then(Value::as_str);
+        let propagation = match policy {
+            None => orphan.map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background }),
+            Some("Background") => Some(Propagation::Background),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some(other) => {
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported("propagationPolicy", json!(other), &supported));
+                None
+            }
+        };
+        if let (Some(policy), Some(_)) = (policy, orphan) {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(FieldError::invalid("propagationPolicy", json!(policy), detail));
+        }
+        refuse("DeleteOptions", errors)?;
+        let preconditions = given.get("preconditions");
+        let precondition = |key| preconditions.and_then(|all| all.get(key)).and_then(Value::as_str);
+        let revision = precondition("resourceVersion").map(parse_revision).transpose();
+        let revision = revision.map_err(|message| Error::BadRequest { message })?;
+        Ok(Self { dry_run, propagation, uid: precondition("uid").map(|uid| Uid(uid.to_owned())), revision })
+    }
+}
+
+fn from_query(query: &Query) -> Value {
+    let mut options = json!({});
+    if query.has("dryRun") {
+        options["dryRun"] = query.all("dryRun").collect();
+    }
+    if query.has("propagationPolicy") {
+        options["propagationPolicy"] = query.text("propagationPolicy").into();
+    }
+    if let Some(orphan) = query.optional_flag("orphanDependents") {
+        options["orphanDependents"] = orphan.into();
+    }
+    options
+}
+
+fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
+    let values: Vec<&str> = values.collect();
+    if values.iter().any(|value| *value != "All") {
+        errors.push(FieldError::not_supported("dryRun", json!(values), &["All"]));
+    }
+    !values.is_empty()
+}
+
+fn refuse(kind: &str, errors: Vec<FieldError>) -> Result<(), Error> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Invalid {
+        group: "meta.k8s.io".to_owned(),
+        kind: kind.to_owned(),
+        name: String::new(),
+        errors,
+    })
+}

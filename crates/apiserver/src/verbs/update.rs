@@ -1,0 +1,66 @@
+//! update: an object replaced as a whole.
+
+use http::Response;
+use model::Revision;
+use model::error::{Error, FieldError};
+
+use super::Call;
+use super::body::{self, Decoded};
+use super::create::create_object;
+use super::metadata::{self, set_text};
+use super::options::WriteOptions;
+use super::write::{self, Change, Changed};
+use super::store_error;
+use crate::body::Body;
+use crate::registry::Object;
+
+/// The new state, as the client sent it.
+struct Replace {
+    object: Object,
+    warnings: Vec<String>,
+}
+
+impl Change for Replace {
+    fn apply(&self, _call: &Call, _old: &Object, _revision: Revision) -> Result<Changed, Error> {
+        Ok(Changed { object: self.object.clone(), warnings: self.warnings.clone() })
+    }
+}
+
+pub async fn update(call: Call) -> Result<Response<Body>, Error> {
+    let options = WriteOptions::from_query(&call.query, "UpdateOptions")?;
+    let Decoded { mut object, warnings } = body::decode(&call, options.field_validation)?;
+    check_place(&call, &mut object)?;
+    let strategy = &call.resource_type.strategy;
+    if !strategy.unconditional_update() && metadata::text(&object, "resourceVersion").is_empty() {
+        let detail = "must be specified for an update";
+        let error = FieldError::invalid("metadata.resourceVersion", "", detail);
+        return Err(call.resource_type.invalid(&call.place.name, vec![error]));
+    }
+    if strategy.creates_on_update() && call.place.subresource.is_empty() {
+        let absent = call.api.store.get(&call.key(), None).await.map_err(store_error)?.is_none();
+        if absent && metadata::text(&object, "resourceVersion").is_empty() {
+            return create_object(&call, object, &warnings, options).await;
+        }
+    }
+    write::change(&call, &Replace { object, warnings }, options).await
+}
+
+/// Name and namespace may be left out; what is there must be that of the path.
+fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
+    let expected = &call.place.name;
+    let name = metadata::text(object, "name");
+    if !name.is_empty() && name != expected {
+        let message = format!("the name of the object ({name}) does not match the name on the URL ({expected})");
+        return Err(Error::BadRequest { message });
+    }
+    let namespace = metadata::text(object, "namespace");
+    if call.resource_type.namespaced && !namespace.is_empty() && namespace != call.namespace() {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Error::BadRequest { message: message.to_owned() });
+    }
+    set_text(object, "name", expected);
+    if call.resource_type.namespaced {
+        set_text(object, "namespace", call.namespace());
+    }
+    Ok(())
+}

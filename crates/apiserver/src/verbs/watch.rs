@@ -1,0 +1,209 @@
+//! watch: the present objects where they are asked for, then every change, as a stream that the client may leave at any time.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use http::Response;
+use model::Revision;
+use model::error::Error;
+use process::Shutdown;
+use store::{Store, Watch, WatchScope};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+use super::list::{Reader, check_reached};
+use super::scope::scope;
+use super::{Call, store_error, too_old};
+use crate::body::{Aborted, Body};
+use crate::metrics::Counted;
+use crate::render::{EventFrame, EventName};
+use crate::request::list_options::{WatchOptions, WatchStart};
+
+/// How often a client that takes bookmarks gets one.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a watch lasts for which the client names no time: this, and up to as much again, so that not all end at once.
+const DEFAULT_SECONDS: u64 = 1800;
+/// Events are put together until a piece has this size.
+const PIECE: usize = 64 << 10;
+
+pub async fn watch(call: Call) -> Result<Response<Body>, Error> {
+    let options = WatchOptions::from_query(&call.query)?;
+    let scope = scope(&call)?;
+    let resource = call.resource_type.resource.clone();
+    let (namespace, name) = (scope.namespace.clone(), scope.name.clone());
+    let watch_scope = WatchScope { resource, namespace, name, selector: scope.selector.clone() };
+    let store = call.api.store.clone();
+    let phase = match options.start {
+        WatchStart::State(fresh) => {
+            check_reached(&store, fresh).await?;
+            Phase::State(Box::new(Reader::of_state(&call, &scope)), watch_scope)
+        }
+        WatchStart::After(revision) => Phase::Live(begin(&store, watch_scope, revision).await?),
+        WatchStart::Now => {
+            let now = store.clock().await.map_err(store_error)?.current;
+            Phase::Live(begin(&store, watch_scope, now).await?)
+        }
+    };
+    let frame = EventFrame::new(&call)?;
+    let content_type = frame.content_type();
+    let feed = Feed::new(&call, phase, frame, &options);
+    let events = futures::stream::unfold(feed, |mut feed| async move {
+        feed.next().await.map(|piece| (Ok::<_, Aborted>(piece), feed))
+    });
+    Ok(Response::builder()
+        .header(http::header::CONTENT_TYPE, content_type)
+        .header(http::header::CACHE_CONTROL, "no-cache, private")
+        .body(Body::stream(events.boxed()))
+        .expect("the headers are constants"))
+}
+
+async fn begin(store: &Store, scope: WatchScope, from: Revision) -> Result<Watch, Error> {
+    store.watch(scope, from).await.map_err(|error| match error {
+        store::Error::Expired { requested, .. } => {
+            Error::Expired { message: too_old(requested), continue_token: None }
+        }
+        error => store_error(error),
+    })
+}
+
+/// Where a watch is.
+enum Phase {
+    /// It sends the present objects as ADDED.
+    State(Box<Reader>, WatchScope),
+    /// It sends changes as they come.
+    Live(Watch),
+    /// It has sent its last event.
+    Over,
+}
+
+/// The source of one watch's bytes.
+struct Feed {
+    store: Store,
+    phase: Phase,
+    frame: EventFrame,
+    bookmarks: Option<Interval>,
+    end: Instant,
+    shutdown: Shutdown,
+    _counted: Counted,
+}
+
+/// What woke a live watch.
+enum Wake {
+    Events(Result<Vec<store::Event>, store::Error>),
+    Bookmark,
+    End,
+}
+
+impl Feed {
+    fn new(call: &Call, phase: Phase, frame: EventFrame, options: &WatchOptions) -> Self {
+        let spread = uuid::Uuid::new_v4().as_u128() as u64 % DEFAULT_SECONDS;
+        let seconds = options.timeout_seconds.unwrap_or(DEFAULT_SECONDS + spread);
+        let now = Instant::now();
+        let bookmarks = options.bookmarks.then(|| {
+            let mut interval = interval_at(now + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval
+        });
+        Self {
+            store: call.api.store.clone(),
+            phase,
+            frame,
+            bookmarks,
+            // A client may name any number of seconds; a day is as good as for ever.
+            end: now + Duration::from_secs(seconds.min(86_400)),
+            shutdown: call.api.shutdown.clone(),
+            _counted: Counted::new(&call.api.metrics.watches),
+        }
+    }
+
+    /// The next bytes for the client; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let piece = match &mut self.phase {
+                Phase::Over => return None,
+                Phase::State(..) => self.state().await,
+                Phase::Live(_) => self.live().await,
+            };
+            match piece {
+                Ok(piece) if piece.is_empty() => {}
+                Ok(piece) => return Some(piece),
+                Err(error) => {
+                    self.phase = Phase::Over;
+                    return Some(self.frame.error(&error));
+                }
+            }
+        }
+    }
+
+    /// A piece of the present state; after the last one the bookmark that says so, and on to the changes.
+    async fn state(&mut self) -> Result<Bytes, Error> {
+        let Phase::State(reader, scope) = &mut self.phase else { return Ok(Bytes::new()) };
+        let items = reader.next().await?;
+        let mut out = BytesMut::new();
+        for item in &items {
+            self.frame.write_stored(&mut out, EventName::Added, &item.value)?;
+        }
+        if reader.done() {
+            let revision = reader.revision();
+            let watch = begin(&self.store, scope.clone(), revision).await?;
+            self.phase = Phase::Live(watch);
+            if self.bookmarks.is_some() {
+                self.frame.write_bookmark(&mut out, revision, true)?;
+            }
+        }
+        Ok(out.freeze())
+    }
+
+    /// The next changes, a bookmark, or the end.
+    async fn live(&mut self) -> Result<Bytes, Error> {
+        let Phase::Live(watch) = &mut self.phase else { return Ok(Bytes::new()) };
+        let tick = async {
+            match &mut self.bookmarks {
+                Some(interval) => {
+                    interval.tick().await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let wake = tokio::select! {
+            biased;
+            () = self.shutdown.requested() => Wake::End,
+            () = tokio::time::sleep_until(self.end) => Wake::End,
+            events = watch.next() => Wake::Events(events),
+            () = tick => Wake::Bookmark,
+        };
+        let position = watch.position();
+        match wake {
+            Wake::Events(events) => self.events(events),
+            Wake::Bookmark => self.bookmark(position),
+            Wake::End => {
+                self.phase = Phase::Over;
+                if self.bookmarks.is_some() { self.bookmark(position) } else { Ok(Bytes::new()) }
+            }
+        }
+    }
+
+    fn events(&mut self, events: Result<Vec<store::Event>, store::Error>) -> Result<Bytes, Error> {
+        let events = events.map_err(|error| match error {
+            store::Error::Expired { requested, compacted } => Error::Expired {
+                message: format!("too old resource version: {requested} ({compacted})"),
+                continue_token: None,
+            },
+            error => store_error(error),
+        })?;
+        if let [event] = events.as_slice() {
+            return self.frame.shared(event);
+        }
+        let mut out = BytesMut::with_capacity(PIECE);
+        for event in &events {
+            out.extend_from_slice(&self.frame.shared(event)?);
+        }
+        Ok(out.freeze())
+    }
+
+    fn bookmark(&mut self, position: Revision) -> Result<Bytes, Error> {
+        let mut out = BytesMut::new();
+        self.frame.write_bookmark(&mut out, position, false)?;
+        Ok(out.freeze())
+    }
+}

@@ -1,0 +1,193 @@
+//! What create, update, patch and delete share: the steps from a changed object to a committed one.
+
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use model::error::{Error, FieldError};
+use model::validation::{validate_object_meta, validate_object_meta_update};
+use model::{Encoded, ObjectKey, Resource, Revision};
+use serde_json::Value;
+use store::{Precondition, Stored, Write};
+
+use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
+use super::options::WriteOptions;
+use super::{Call, store_error};
+use crate::body::Body;
+use crate::registry::Object;
+use crate::render;
+
+/// How often a change that names no revision is tried again when others are faster.
+const ATTEMPTS: usize = 16;
+
+/// What a client wants an object to become, given what it is.
+pub trait Change: Sync {
+    /// The object as it shall be.
+    fn apply(&self, call: &Call, old: &Object, old_revision: Revision) -> Result<Changed, Error>;
+}
+
+/// The outcome of a [`Change`].
+pub struct Changed {
+    pub object: Object,
+    pub warnings: Vec<String>,
+}
+
+/// Applies a change to the object that the path names, again if others are faster and the change does not forbid it.
+pub async fn change(call: &Call, change: &dyn Change, options: WriteOptions) -> Result<Response<Body>, Error> {
+    let key = call.key();
+    for _ in 0..ATTEMPTS {
+        let Some(head) = call.api.store.get(&key, None).await.map_err(store_error)? else {
+            return Err(call.resource_type.not_found(&key.name));
+        };
+        let old = parse_stored(&head)?;
+        let Changed { mut object, mut warnings } = change.apply(call, &old, head.revision)?;
+        let pinned = check_preconditions(call, &object, &head)?;
+        prepare(call, &mut object, &old);
+        validate_update(call, &object, &old)?;
+        call.resource_type.strategy.canonicalize(&mut object);
+        warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
+        match commit(call, &head, &object, options.dry_run).await {
+            Ok(value) => return render::object(call, StatusCode::OK, &value, &warnings),
+            Err(store::Error::Conflict { .. }) if pinned => return Err(modified(call)),
+            Err(store::Error::Conflict { .. }) => {}
+            Err(store::Error::NotFound { .. }) => return Err(call.resource_type.not_found(&key.name)),
+            Err(error) => return Err(store_error(error)),
+        }
+    }
+    Err(modified(call))
+}
+
+/// Writes the new state of an object, or deletes it if only its finalizers were holding it. What changes nothing is not written.
+async fn commit(
+    call: &Call,
+    head: &Stored,
+    object: &Object,
+    dry_run: bool,
+) -> Result<bytes::Bytes, store::Error> {
+    let resource_type = &call.resource_type;
+    let body = Encoded::new(object);
+    let unchanged = body.at(head.revision);
+    let ends = is_being_deleted(object) && may_go(resource_type, object);
+    if dry_run || (!ends && unchanged == head.value) {
+        return Ok(unchanged);
+    }
+    let key = head.key.clone();
+    let expect = Precondition { revision: Some(head.revision), uid: None };
+    let attributes = attributes(resource_type, object);
+    let write = if ends {
+        Write::Delete { key, expect, attributes, body }
+    } else {
+        Write::Update { key, expect, attributes, body }
+    };
+    let written = call.api.store.write(vec![write]).await?;
+    // Of an object that ended here the client gets the last state that it had.
+    Ok(if ends { unchanged } else { written.into_iter().next().map_or(unchanged, |written| written.value) })
+}
+
+/// Compares uid and resourceVersion of the new object with the head. True if the client named a revision.
+fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bool, Error> {
+    let uid = metadata::text(object, "uid");
+    if !uid.is_empty() && uid != head.uid.0 {
+        let message = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", head.uid);
+        return Err(call.resource_type.conflict(&head.key.name, message));
+    }
+    let version = metadata::text(object, "resourceVersion");
+    if version.is_empty() || version == "0" {
+        return Ok(false);
+    }
+    let bad = |_| {
+        let error = FieldError::invalid("metadata.resourceVersion", version, "must be an unsigned integer");
+        call.resource_type.invalid(&head.key.name, vec![error])
+    };
+    let revision: Revision = version.parse().map_err(bad)?;
+    if revision != head.revision {
+        return Err(modified(call));
+    }
+    Ok(true)
+}
+
+/// Kubernetes' words for "somebody else was faster".
+pub fn modified(call: &Call) -> Error {
+    const MESSAGE: &str =
+        "the object has been modified; please apply your changes to the latest version and try again";
+    call.resource_type.conflict(&call.place.name, MESSAGE)
+}
+
+/// Puts back what a client may not change, and counts the generation.
+fn prepare(call: &Call, new: &mut Object, old: &Object) {
+    let resource_type = &call.resource_type;
+    for key in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+        if key != "generation" || resource_type.strategy.counts_generations() {
+            keep(new, old, key);
+        }
+    }
+    for key in ["selfLink", "managedFields", "resourceVersion"] {
+        metadata::remove(new, key);
+    }
+    resource_type.strategy.default(new);
+    resource_type.strategy.prepare_update(new, old, &call.place.subresource);
+    let differs = || {
+        let rest = |object: &Object| {
+            let mut rest = object.clone();
+            rest.retain(|key, _| key != "metadata" && key != "status");
+            rest
+        };
+        rest(new) != rest(old)
+    };
+    if resource_type.strategy.counts_generations() && differs() {
+        let next = generation(old) + 1;
+        metadata::metadata_mut(new).insert("generation".to_owned(), next.into());
+    }
+}
+
+fn validate_update(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
+    let resource_type = &call.resource_type;
+    let mut errors = validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule());
+    errors.extend(validate_object_meta_update(new, old));
+    errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));
+    if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
+}
+
+/// A stored object as a tree. Only writes and transformations pay for this.
+pub fn parse_stored(head: &Stored) -> Result<Object, Error> {
+    serde_json::from_slice(&head.value).map_err(|error| {
+        tracing::error!(key = %head.key, %error, "a stored object cannot be read");
+        Error::Internal { message: format!("the stored object {} cannot be read", head.key) }
+    })
+}
+
+/// Objects are made only in namespaces that exist and are not on their way out.
+pub async fn check_namespace(call: &Call, name: &str) -> Result<(), Error> {
+    if !call.resource_type.namespaced || !call.api.has_namespaces() {
+        return Ok(());
+    }
+    let namespace = call.namespace();
+    let key = ObjectKey::new(&Resource::new("", "namespaces"), "", namespace);
+    let Some(found) = call.api.store.get(&key, None).await.map_err(store_error)? else {
+        return Err(Error::NotFound {
+            group: String::new(),
+            resource: "namespaces".to_owned(),
+            name: namespace.to_owned(),
+        });
+    };
+    // The bytes of a live namespace never hold this key, so nearly every create is spared the parse.
+    let marker = b"\"deletionTimestamp\"";
+    let suspicious = found.value.windows(marker.len()).any(|window| window == marker);
+    if suspicious && is_being_deleted(&parse_stored(&found)?) {
+        return Err(Error::Forbidden {
+            group: call.resource_type.group.clone(),
+            resource: call.resource_type.plural.clone(),
+            name: name.to_owned(),
+            message: format!("unable to create new content in namespace {namespace} because it is being terminated"),
+        });
+    }
+    Ok(())
+}
+
+/// The present time, taken once per request.
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// A text of the tree, for messages.
+pub fn text_at<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or("")
+}

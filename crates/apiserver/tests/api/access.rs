@@ -1,0 +1,106 @@
+//! Who may do what: deny by default.
+
+use std::sync::Arc;
+
+use apiserver::auth::{Authorizer, Decision, Identity, Question};
+use apiserver::{Limits, Verb};
+use http::Method;
+use serde_json::json;
+
+use crate::client::{CONFIGMAPS, Client};
+
+fn nobody() -> Identity {
+    Identity::authenticated("mallory", ["developers".to_owned()])
+}
+
+/// Every method on every kind of path of every type.
+fn requests() -> Vec<(Method, String)> {
+    let mut all = Vec::new();
+    let bases = ["/api/v1/namespaces/default/secrets", "/api/v1/namespaces", "/apis/scheduling.k8s.io/v1/priorityclasses"];
+    for base in bases {
+        for method in [Method::GET, Method::POST, Method::DELETE] {
+            all.push((method, base.to_owned()));
+        }
+        for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
+            all.push((method, format!("{base}/default")));
+        }
+        all.push((Method::GET, format!("{base}?watch=true")));
+    }
+    all.push((Method::PUT, "/api/v1/namespaces/default/finalize".to_owned()));
+    all.push((Method::PUT, "/api/v1/namespaces/default/status".to_owned()));
+    for path in ["/api", "/apis", "/api/v1", "/metrics", "/livez/ping", "/", "/openapi/v2", "/none"] {
+        all.push((Method::GET, path.to_owned()));
+    }
+    all
+}
+
+#[tokio::test]
+async fn whoever_is_not_allowed_is_denied_and_nothing_changes() {
+    let admin = Client::new().await;
+    let before = admin.store.clock().await.unwrap().current;
+    for caller in [nobody(), Identity::anonymous()] {
+        let client = admin.as_caller(caller);
+        for (method, path) in requests() {
+            let answer = client.send(method.clone(), &path, &[], br#"{"metadata":{"name":"default"}}"#).await;
+            assert_eq!(answer.failure().1, "Forbidden", "{method} {path}");
+        }
+    }
+    assert_eq!(admin.store.clock().await.unwrap().current, before);
+}
+
+#[tokio::test]
+async fn health_and_version_are_for_everyone() {
+    let client = Client::new().await.as_caller(Identity::anonymous());
+    for path in ["/healthz", "/livez", "/readyz", "/version"] {
+        assert_eq!(client.get(path).await.code, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_says_who_may_not_do_what() {
+    let client = Client::new().await.as_caller(nobody());
+    let (_, _, message) = client.get("/api/v1/namespaces/n/secrets/s").await.failure();
+    assert_eq!(
+        message,
+        "secrets \"s\" is forbidden: User \"mallory\" cannot get resource \"secrets\" in API group \"\" in the namespace \"n\""
+    );
+    let (_, _, message) = client.get("/api").await.failure();
+    assert_eq!(message, "forbidden: User \"mallory\" cannot get path \"/api\"");
+}
+
+#[tokio::test]
+async fn an_authorizer_of_ones_own_decides() {
+    struct ReadersMayRead;
+    impl Authorizer for ReadersMayRead {
+        fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
+            let reads = matches!(question, Question::Resource { verb: Verb::Get | Verb::List, .. });
+            if caller.is_in("system:masters") || (reads && caller.is_in("readers")) {
+                return Decision::Allow;
+            }
+            Decision::Deny { reason: "readers only read".to_owned() }
+        }
+    }
+    let admin = Client::with(|builder| builder.authorizer(Arc::new(ReadersMayRead))).await;
+    let reader = admin.as_caller(Identity::authenticated("r", ["readers".to_owned()]));
+    assert_eq!(reader.get(CONFIGMAPS).await.code, 200);
+    let refused = reader.post(CONFIGMAPS, &json!({"metadata": {"name": "a"}})).await;
+    assert!(refused.failure().2.ends_with("readers only read"));
+}
+
+#[tokio::test]
+async fn too_many_requests_at_once_are_sent_away() {
+    let limits = Limits { writes_in_flight: 4, ..Limits::default() };
+    let client = Client::with(|builder| builder.limits(limits)).await;
+    let writes = (0..64).map(|i| {
+        let client = &client;
+        async move { client.post(CONFIGMAPS, &json!({"metadata": {"name": format!("c{i}")}})).await }
+    });
+    let answers = futures::future::join_all(writes).await;
+    let refused: Vec<_> = answers.iter().filter(|answer| answer.code != 201).collect();
+    assert!(!refused.is_empty() && refused.len() < 64);
+    for answer in refused {
+        assert_eq!(answer.failure().1, "TooManyRequests");
+        assert_eq!(answer.headers["retry-after"], "1");
+    }
+    assert_eq!(client.get(CONFIGMAPS).await.code, 200, "the slots are given back");
+}

@@ -1,0 +1,99 @@
+//! Discovery, version, health, metrics.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::{CONFIGMAPS, Client};
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+#[tokio::test]
+async fn the_old_form_lists_groups_and_resources() {
+    let client = Client::new().await;
+    assert_eq!(client.get("/api").await.json()["versions"], json!(["v1"]));
+    let groups = client.get("/apis").await.json();
+    let names: Vec<&Value> = groups["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
+    assert!(names.contains(&&json!("coordination.k8s.io")) && !names.contains(&&json!("")));
+    let group = client.get("/apis/coordination.k8s.io").await.json();
+    assert_eq!((&group["kind"], &group["preferredVersion"]["version"]), (&json!("APIGroup"), &json!("v1")));
+    let core = client.get("/api/v1").await.json();
+    let find = |name: &str| core["resources"].as_array().unwrap().iter().find(|r| r["name"] == name).cloned();
+    assert_eq!(
+        find("configmaps").unwrap(),
+        json!({
+            "name": "configmaps", "singularName": "configmap", "namespaced": true, "kind": "ConfigMap",
+            "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+            "shortNames": ["cm"], "storageVersionHash": "qFsyl6wFWjQ=",
+        })
+    );
+    assert_eq!(find("namespaces/finalize").unwrap()["verbs"], json!(["update"]));
+    assert_eq!(find("namespaces/status").unwrap()["verbs"], json!(["get", "patch", "update"]));
+    assert!(!find("namespaces").unwrap()["verbs"].as_array().unwrap().contains(&json!("deletecollection")));
+}
+
+#[tokio::test]
+async fn the_aggregated_form_is_kept_until_its_tag_changes() {
+    let client = Client::new().await;
+    for path in ["/api", "/apis"] {
+        let first = client.send(Method::GET, path, &[("accept", AGGREGATED)], b"").await;
+        assert_eq!(
+            first.headers["content-type"],
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        );
+        assert_eq!(first.json()["kind"], "APIGroupDiscoveryList");
+        let tag = first.headers["etag"].to_str().unwrap().to_owned();
+        let headers = [("accept", AGGREGATED), ("if-none-match", tag.as_str())];
+        let second = client.send(Method::GET, path, &headers, b"").await;
+        assert_eq!((second.code, second.bytes.len()), (304, 0));
+    }
+    let core = client.send(Method::GET, "/api", &[("accept", AGGREGATED)], b"").await.json();
+    let resources = core["items"][0]["versions"][0]["resources"].as_array().unwrap().clone();
+    let namespaces = resources.iter().find(|r| r["resource"] == "namespaces").unwrap();
+    assert_eq!((&namespaces["scope"], &namespaces["shortNames"]), (&json!("Cluster"), &json!(["ns"])));
+    assert_eq!(namespaces["subresources"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn the_version_is_that_of_the_behaviour() {
+    let version = Client::new().await.get("/version").await.json();
+    assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("35")));
+    assert!(version["gitVersion"].as_str().unwrap().starts_with("v1.35."));
+}
+
+#[tokio::test]
+async fn health_has_named_checks() {
+    let client = Client::new().await;
+    assert_eq!(client.get("/healthz").await.bytes, "ok");
+    let verbose = client.get("/readyz?verbose").await;
+    assert_eq!(verbose.bytes, "[+]ping ok\n[+]log ok\n[+]database ok\n[+]shutdown ok\nreadyz check passed\n");
+    assert_eq!(client.get("/livez/ping").await.bytes, "ok");
+    assert_eq!(client.get("/livez/none").await.code, 404);
+    let excluded = client.get("/livez?verbose&exclude=ping").await;
+    assert!(String::from_utf8_lossy(&excluded.bytes).contains("[+]ping excluded: ok\n"));
+}
+
+#[tokio::test]
+async fn a_stopping_or_broken_server_is_not_ready() {
+    let shutdown = process::Shutdown::new();
+    let stop = shutdown.clone();
+    let client = Client::with(|builder| builder.shutdown(shutdown)).await;
+    stop.request();
+    assert_eq!(client.get("/readyz").await.code, 500);
+    assert_eq!(client.get("/livez").await.code, 200);
+    client.store.close().await;
+    let broken = client.get("/healthz?verbose").await;
+    assert_eq!(broken.code, 500);
+    assert!(String::from_utf8_lossy(&broken.bytes).contains("[-]database failed: reason withheld\n"));
+}
+
+#[tokio::test]
+async fn metrics_count_requests_by_verb_and_resource() {
+    let client = Client::new().await;
+    client.get(CONFIGMAPS).await;
+    let text = String::from_utf8(client.get("/metrics").await.bytes.to_vec()).unwrap();
+    let line = text.lines().find(|line| {
+        line.starts_with("apiserver_request_total{") && line.contains("\"list\"") && line.contains("\"configmaps\"")
+    });
+    assert!(line.is_some_and(|line| line.ends_with(" 1")), "{text}");
+    assert!(text.contains("apiserver_request_duration_seconds_bucket{"), "{text}");
+}

@@ -1,0 +1,236 @@
+//! JSON patch (RFC 6902): a list of operations on paths.
+//!
+//! As in kube-apiserver, `replace` adds what is not there, an absent value is null, what stands before the first slash
+//! of a path does not count, and negative indices count from the end of a list.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use serde_json::{Map, Value};
+
+use super::wrong_type;
+use crate::error::Error;
+
+/// More operations than this are refused.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// More bytes of JSON than this must not be copied by one patch.
+const MAX_COPIED_BYTES: usize = 3 << 20;
+
+/// What is nested deeper than this is refused, as by [`crate::json::parse`].
+const MAX_LEVELS: usize = 128;
+
+/// Applies a JSON patch. After a failure the document is of no use.
+///
+/// A list that is malformed is a bad request. An operation that cannot be done, or a `test` that fails, is answered
+/// by kube-apiserver without a word on which or why.
+pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Error> {
+    let operations = match patch {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items.iter().map(Operation::read).collect::<Result<Vec<_>, _>>()?,
+        other => return Err(wrong_type(other, "value of type []handlers.jsonPatchOp")),
+    };
+    if operations.len() > MAX_OPERATIONS {
+        return Err(Error::TooManyOperations { limit: MAX_OPERATIONS, given: operations.len() });
+    }
+    let mut limits = Limits { copied: 0, levels: MAX_LEVELS };
+    let done = operations.iter().all(|operation| operation.apply(document, &mut limits).is_some());
+    if done && !nests_deeper(document, MAX_LEVELS) {
+        return Ok(());
+    }
+    Err(Error::Invalid { group: String::new(), kind: String::new(), name: String::new(), errors: Vec::new() })
+}
+
+/// The keys of operations that mean nothing, as in `[0].foo`: strict field validation refuses them.
+pub fn unknown_fields(patch: &Value) -> Vec<String> {
+    let operations = patch.as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut unknown = Vec::new();
+    for (at, operation) in operations.iter().enumerate() {
+        let keys = operation.as_object().into_iter().flat_map(Map::keys);
+        let odd = keys.filter(|key| !["op", "path", "from", "value"].contains(&key.as_str()));
+        unknown.extend(odd.map(|key| format!("[{at}].{key}")));
+    }
+    unknown
+}
+
+/// One step, its parts as they were given: that one is missing shows only when it is needed.
+struct Operation<'a> {
+    op: Option<&'a str>,
+    path: Option<&'a str>,
+    from: Option<&'a str>,
+    value: &'a Value,
+}
+
+/// What a patch has used up.
+struct Limits {
+    copied: usize,
+    /// At most so many levels does the document nest at present.
+    levels: usize,
+}
+
+impl<'a> Operation<'a> {
+    fn read(step: &'a Value) -> Result<Self, Error> {
+        let part = |name: &str| match step.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str())),
+            Some(other) => Err(wrong_type(other, &format!("struct field jsonPatchOp.{name} of type string"))),
+        };
+        if !step.is_object() && !step.is_null() {
+            return Err(wrong_type(step, "value of type handlers.jsonPatchOp"));
+        }
+        let value = step.get("value").unwrap_or(&Value::Null);
+        Ok(Self { op: part("op")?, path: part("path")?, from: part("from")?, value })
+    }
+
+    /// `None` if it cannot be done.
+    fn apply(&self, document: &mut Value, limits: &mut Limits) -> Option<()> {
+        let path = self.path?;
+        match self.op? {
+            "add" => add(document, path, self.value.clone(), limits),
+            "remove" => remove(document, path).map(drop),
+            "replace" => self.replace(document, path, limits),
+            "test" => self.test(document, path),
+            "move" => {
+                let value = remove(document, self.from?)?;
+                add(document, path, value, limits)
+            }
+            "copy" => {
+                let (container, key) = locate(document, self.from?)?;
+                let value = get(container, &key)?.cloned().unwrap_or(Value::Null);
+                limits.copied = limits.copied.saturating_add(size(&value));
+                if limits.copied > MAX_COPIED_BYTES {
+                    return None;
+                }
+                add(document, path, value, limits)
+            }
+            _ => None,
+        }
+    }
+
+    fn replace(&self, document: &mut Value, path: &str, limits: &mut Limits) -> Option<()> {
+        if path.is_empty() {
+            *document = self.value.clone();
+            return (document.is_object() || document.is_array()).then_some(());
+        }
+        match locate(document, path)? {
+            (Value::Array(items), key) => {
+                let at = index(&key, items.len())?;
+                *items.get_mut(at)? = self.value.clone();
+                limits.grown(document, path)
+            }
+            _ => add(document, path, self.value.clone(), limits),
+        }
+    }
+
+    fn test(&self, document: &mut Value, path: &str) -> Option<()> {
+        let found = if path.is_empty() {
+            Some(&*document)
+        } else {
+            let (container, key) = locate(document, path)?;
+            get(container, &key)?
+        };
+        (found.unwrap_or(&Value::Null) == self.value).then_some(())
+    }
+}
+
+impl Limits {
+    /// Accounts for a value put at `path`. Without this a patch that moves things to and fro could nest them so deep
+    /// that dropping the document overflows the stack.
+    fn grown(&mut self, document: &Value, path: &str) -> Option<()> {
+        self.levels += path.matches('/').count();
+        if self.levels > 4 * MAX_LEVELS {
+            if nests_deeper(document, MAX_LEVELS) {
+                return None;
+            }
+            self.levels = MAX_LEVELS;
+        }
+        Some(())
+    }
+}
+
+/// The object or list that holds the end of a path, and the key there.
+fn locate<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    let (_, path) = path.split_once('/')?;
+    let (parents, key) = path.rsplit_once('/').map_or((None, path), |(parents, key)| (Some(parents), key));
+    let mut container = document;
+    for part in parents.into_iter().flat_map(|parents| parents.split('/')) {
+        container = match container {
+            Value::Object(fields) => fields.get_mut(&unescape(part))?,
+            Value::Array(items) => {
+                let at = index(part, items.len())?;
+                items.get_mut(at)?
+            }
+            _ => return None,
+        };
+    }
+    (container.is_object() || container.is_array()).then(|| (container, unescape(key)))
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+/// The index that a key means in a list with so many places; a negative one counts from the end.
+fn index(key: &str, places: usize) -> Option<usize> {
+    let number: i64 = key.parse().ok()?;
+    let places = i64::try_from(places).ok()?;
+    let number = if number < 0 { number + places } else { number };
+    usize::try_from(number).ok().filter(|_| number < places)
+}
+
+/// What is there: for an object that may be nothing, whereas a list has to have the index.
+#[allow(clippy::option_option, reason = "the outer one is a failure, the inner one is an absent key")]
+fn get<'a>(container: &'a Value, key: &str) -> Option<Option<&'a Value>> {
+    match container {
+        Value::Object(fields) => Some(fields.get(key)),
+        Value::Array(items) => items.get(index(key, items.len())?).map(Some),
+        _ => None,
+    }
+}
+
+fn add(document: &mut Value, path: &str, value: Value, limits: &mut Limits) -> Option<()> {
+    match locate(document, path)? {
+        (Value::Object(fields), key) => {
+            fields.insert(key, value);
+        }
+        (Value::Array(items), key) if key == "-" => items.push(value),
+        (Value::Array(items), key) => items.insert(index(&key, items.len() + 1)?, value),
+        _ => return None,
+    }
+    limits.grown(document, path)
+}
+
+fn remove(document: &mut Value, path: &str) -> Option<Value> {
+    match locate(document, path)? {
+        (Value::Object(fields), key) => fields.remove(&key),
+        (Value::Array(items), key) => Some(items.remove(index(&key, items.len())?)),
+        _ => None,
+    }
+}
+
+fn nests_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(|item| nests_deeper(item, levels - 1)),
+        Value::Object(fields) => levels == 0 || fields.values().any(|field| nests_deeper(field, levels - 1)),
+        _ => false,
+    }
+}
+
+/// The length of a value as JSON.
+fn size(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    serde_json::to_writer(&mut counter, value).expect("a value is JSON, and counting cannot fail");
+    counter.0
+}
