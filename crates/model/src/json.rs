@@ -1,16 +1,19 @@
-//! Request bodies into values: JSON, with the keys that came twice.
+//! Request bodies into values: JSON and YAML, with the keys that came twice.
 //!
 //! Limits stand here because a body is the one thing that anyone may send.
 
 mod fault;
 #[cfg(test)]
 mod tests;
+mod yaml;
 
 use std::fmt;
 use std::str::Utf8Error;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+
+pub use yaml::parse_yaml;
 
 /// A request body.
 #[derive(Clone, Debug, PartialEq)]

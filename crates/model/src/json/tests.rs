@@ -86,9 +86,69 @@ fn nesting_is_limited() {
 }
 
 #[test]
+fn nesting_is_limited_in_yaml_too() {
+    let nested = |depth, inner: &str| format!("{}{inner}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(parse_yaml(nested(64, "").as_bytes()).is_ok());
+    let aliases = format!("a: &a {}\nb: &b {}\nc: {}\n", nested(60, ""), nested(60, "*a"), nested(60, "*b"));
+    for text in [nested(65, ""), "[".repeat(1 << 20), "- ".repeat(1 << 14), "? ".repeat(1 << 14), aliases] {
+        let message = parse_yaml(text.as_bytes()).expect_err("too deep").to_string();
+        assert!(message.starts_with("yaml: "), "{message}");
+    }
+}
+
+#[test]
 fn only_utf8_is_read() {
     let expected = "invalid UTF-8 after byte 2";
     assert_eq!(parse(b"{\"\xff\":1}").unwrap_err().to_string(), expected);
+    assert_eq!(parse_yaml(b"a:\xff").unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn yaml_gives_the_same_values() {
+    let text = "apiVersion: v1\nmetadata:\n  name: a\n  labels: &l {x: \"1\", y: z}\n\
+                spec:\n  list:\n  - 1\n  - 1.5\n  - yes\n  - ~\n  - 0x10\n  - 010\n  copy: *l\n";
+    let value = json!({
+        "apiVersion": "v1",
+        "metadata": {"name": "a", "labels": {"x": "1", "y": "z"}},
+        "spec": {"list": [1, 1.5, true, null, 16, 8], "copy": {"x": "1", "y": "z"}},
+    });
+    assert_eq!(parse_yaml(text.as_bytes()), Ok(Parsed { value, duplicates: vec![] }));
+    assert_eq!(parse_yaml(b"").map(|parsed| parsed.value), Ok(Value::Null));
+    let json = br#" {"apiVersion":"v1","y":"n"}"#;
+    assert_eq!(parse_yaml(json), parse(json));
+}
+
+#[test]
+fn keys_that_come_twice_in_yaml_are_noted() {
+    assert_eq!(duplicates(parse_yaml(b"a:\n  b: 1\n  b: 2\n")), ["a.b"]);
+    assert_eq!(duplicates(parse_yaml(br#"{"a":1,"a":2}"#)), ["a"]);
+    // The parser keeps the first of these to itself, so that the path is not known.
+    assert_eq!(duplicates(parse_yaml(b"1: a\n1: b\n")).len(), 1);
+}
+
+#[test]
+fn faults_in_yaml_are_told() {
+    for text in ["a: [", "a: *nope", "a: .inf", "a: 1\n---\nb: 2\n", "{a: 1}}"] {
+        let message = parse_yaml(text.as_bytes()).expect_err(text).to_string();
+        assert!(message.starts_with("yaml: ") && !message.contains('\n'), "{text}: {message}");
+    }
+}
+
+#[test]
+fn aliases_do_not_make_much_out_of_little() {
+    use std::fmt::Write;
+
+    let mut laughs = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
+    for level in 1..12 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+        writeln!(laughs, "a{level}: &a{level} [{aliases}]").unwrap();
+    }
+    assert!(parse_yaml(laughs.as_bytes()).is_err());
+
+    let long = "x".repeat(1 << 20);
+    let copies = format!("a: &a {long}\nb: [{}]\n", vec!["*a"; 90].join(", "));
+    let message = parse_yaml(copies.as_bytes()).unwrap_err().to_string();
+    assert!(message.contains("document is too large"), "{message}");
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -117,6 +177,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         let _ = parse(&bytes);
+        let _ = parse_yaml(&bytes);
     }
 
     #[test]
@@ -124,5 +185,6 @@ proptest! {
         let ours = parse(text.as_bytes()).map(|parsed| parsed.value).ok();
         let reference = serde_json::from_str::<Value>(&text).ok();
         prop_assert_eq!(ours.is_some(), reference.is_some());
+        let _ = parse_yaml(text.as_bytes());
     }
 }

@@ -1,0 +1,54 @@
+//! YAML bodies: the same values as from JSON.
+
+use serde::de::DeserializeSeed;
+use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::{Options, alias_limits, budget, options, with_deserializer_from_str_with_options};
+
+use super::{JsonError, Notes, Parsed, parse};
+
+/// Ten times the largest body; far less than a few aliases could ask for.
+const MAX_BYTES: usize = 32 << 20;
+
+/// Deeper than any manifest. The parser takes up to 20 KiB of stack for each level in a build without optimisation.
+const MAX_LEVELS: usize = 64;
+
+/// Reads one YAML document; an empty one is null. Plain `yes`, `no`, `on` and `off` are booleans, as in YAML 1.1.
+///
+/// JSON, which is what clients put into most YAML bodies, is read by [`parse`], which is faster.
+pub fn parse_yaml(bytes: &[u8]) -> Result<Parsed, JsonError> {
+    if bytes.trim_ascii_start().starts_with(b"{")
+        && let Ok(parsed) = parse(bytes)
+    {
+        return Ok(parsed);
+    }
+    let text = std::str::from_utf8(bytes).map_err(JsonError::not_utf8)?;
+    let strict = match document(text, DuplicateKeyPolicy::Error) {
+        Ok(parsed) => return Ok(parsed),
+        Err(strict) => strict,
+    };
+    // A key may have come twice. The parser hides some such keys from us: then its own words have to do.
+    let mut parsed = document(text, DuplicateKeyPolicy::LastWins)?;
+    if parsed.duplicates.is_empty() {
+        parsed.duplicates.push(strict.message);
+    }
+    Ok(parsed)
+}
+
+fn document(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Parsed, JsonError> {
+    let mut notes = Notes::new(MAX_BYTES, MAX_LEVELS);
+    let value = with_deserializer_from_str_with_options(text, limits(duplicate_keys), |deserializer| {
+        notes.deserialize(deserializer)
+    })
+    .map_err(|error| JsonError { message: format!("yaml: {error}") })?;
+    Ok(notes.finish(value))
+}
+
+fn limits(duplicate_keys: DuplicateKeyPolicy) -> Options {
+    options! {
+        budget: budget! { max_depth: MAX_LEVELS, max_documents: 1 },
+        alias_limits: alias_limits! { max_total_replayed_events: 100_000 },
+        duplicate_keys: duplicate_keys,
+        legacy_octal_numbers: true,
+        with_snippet: false,
+    }
+}
