@@ -52,6 +52,12 @@ pub struct KindRules {
     pub validate_update: fn(&Object, &Object) -> Vec<FieldError>,
     /// What a client should be told though it is valid: the new version, and the old one unless it is created.
     pub warnings: fn(&Object, Option<&Object>) -> Vec<String>,
+    /// Sets what a deletion changes that does not end at once.
+    pub prepare_delete: fn(&mut Object),
+    /// Whether something beside `metadata.finalizers` holds a deletion back.
+    pub holds_deletion: fn(&Object) -> bool,
+    /// Why an object with this name may never be deleted.
+    pub forbids_deletion: fn(&str) -> Option<&'static str>,
     /// The ways to write only a part of it.
     pub subresources: &'static [Subresource],
     /// Whether an update of an object that is not there creates it.
@@ -136,6 +142,9 @@ impl KindRules {
         validate_create: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),
         warnings: |_, _| Vec::new(),
+        prepare_delete: |_| {},
+        holds_deletion: |_| false,
+        forbids_deletion: |_| None,
         subresources: &[],
         create_on_update: false,
         unconditional_update: true,

@@ -11,6 +11,9 @@ use crate::names::{NameRule, qualified_name};
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";
 
+/// The namespaces that a server cannot be without.
+const PERMANENT: [&str; 3] = ["default", "kube-public", "kube-system"];
+
 /// The finalizers that need no domain in front.
 const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion"];
 
@@ -29,6 +32,11 @@ pub(super) const RULES: KindRules = KindRules {
     canonicalize: label_with_name,
     validate_create: |object| bad_finalizers(object, |_| "spec.finalizers".to_owned()),
     validate_update: |new, _| bad_finalizers(new, |_| "spec.finalizers".to_owned()),
+    prepare_delete: |object| {
+        map_mut(object, "status").insert("phase".to_owned(), "Terminating".into());
+    },
+    holds_deletion: |object| !items(object, &["spec", "finalizers"]).is_empty(),
+    forbids_deletion: |name| PERMANENT.contains(&name).then_some("this namespace may not be deleted"),
     subresources: &[
         Subresource {
             name: "status",

@@ -102,3 +102,26 @@ fn the_phase_of_a_namespace_goes_with_its_deletion() {
         ]))
     );
 }
+
+#[test]
+fn a_namespace_that_is_deleted_terminates_while_it_has_finalizers() {
+    let rules = kind("Namespace");
+    let mut object =
+        decode(rules, json!({"metadata": {"name": "a"}, "spec": {"finalizers": ["kubernetes"]}}));
+    (rules.prepare_delete)(&mut object);
+    assert_eq!(object["status"], json!({"phase": "Terminating"}));
+    assert!((rules.holds_deletion)(&object));
+    object["spec"] = json!({});
+    assert!(!(rules.holds_deletion)(&object));
+}
+
+#[test]
+fn some_namespaces_are_there_for_good() {
+    let forbids = kind("Namespace").forbids_deletion;
+    for (name, forbidden) in
+        [("default", true), ("kube-system", true), ("kube-public", true), ("kube-node-lease", false)]
+    {
+        assert_eq!(forbids(name).is_some(), forbidden, "{name}");
+    }
+    assert_eq!(forbids("default"), Some("this namespace may not be deleted"));
+}
