@@ -12,9 +12,9 @@ use crate::Shutdown;
 
 /// How long tasks may take to end once a stop was requested.
 ///
-/// A process shall be gone within a second. The rest of that second is for what comes after the tasks: the last
-/// spans to the collector, the database's last page, the exit itself.
-pub const GRACE: Duration = Duration::from_millis(800);
+/// A process shall be gone within a second. The rest of that second is for what comes after the tasks: the
+/// database's last page, the last spans to the collector, the exit itself.
+pub const GRACE: Duration = Duration::from_millis(600);
 
 /// What a task may fail with: any error, as the process only prints it.
 pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
@@ -97,7 +97,9 @@ impl Supervisor {
             () = self.shutdown.requested() => Ok(()),
             Some(ended) = self.tasks.join_next_with_id() => {
                 let (task, outcome) = self.outcome(ended);
-                outcome.and(Err(Failure::EndedEarly { task }))
+                // A task may see the request, or be the one that makes it, and end before this is polled.
+                let in_order = self.shutdown.is_requested();
+                outcome.and(if in_order { Ok(()) } else { Err(Failure::EndedEarly { task }) })
             }
         };
         self.shutdown.request();
@@ -173,6 +175,17 @@ mod tests {
     async fn a_requested_stop_is_a_success() {
         let supervisor = supervisor();
         supervisor.shutdown().request();
+        supervisor.run().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_task_may_request_the_stop_itself() {
+        let mut supervisor = supervisor();
+        let shutdown = supervisor.shutdown();
+        supervisor.start("the signal handler", async move {
+            shutdown.request();
+            io::Result::Ok(())
+        });
         supervisor.run().await.unwrap();
     }
 

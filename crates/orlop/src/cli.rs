@@ -1,0 +1,135 @@
+//! The command line as it is typed, with the help that teaches it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
+
+/// A Kubernetes control plane in one program, with all of its state in SQL
+#[derive(Debug, Parser)]
+#[command(name = "orlop", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) role: Role,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  orlop up                                  everything on this machine, in a folder of your own
+  orlop up --data ./try --listen 127.0.0.1:0
+                                            the same, in another folder and on any free port
+  orlop serve --postgres postgres://user@host/db
+                                            one of many API servers on one database
+
+Then, in another terminal, with the path that was printed:
+  export KUBECONFIG=~/.local/share/orlop/kubeconfig
+  kubectl get namespaces";
+
+/// What this process is.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Role {
+    /// Run everything on one machine: the quickest way to a Kubernetes API
+    ///
+    /// The first start makes a folder with an authority, certificates, a kubeconfig and a database; the next start
+    /// uses them again. Ctrl-C stops it; what was written stays.
+    #[command(after_help = UP_EXAMPLES)]
+    Up(ServeArgs),
+
+    /// Run the API server alone
+    ///
+    /// It keeps nothing but certificates in its folder when the data is in PostgreSQL, so that many of them can serve
+    /// one database. Servers that share clients need the same authority: copy DIR/pki/ca.crt and DIR/pki/ca.key from
+    /// the first to the others before their first start.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+}
+
+const UP_EXAMPLES: &str = "\
+Examples:
+  orlop up
+  orlop up --data ./try --listen 127.0.0.1:0
+  orlop up --log-level debug --otlp-endpoint http://127.0.0.1:4318";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  orlop serve --listen 0.0.0.0:6443
+  orlop serve --postgres postgres://orlop@db.example.org/orlop --data /var/lib/orlop
+  orlop serve --client-ca-file ca.crt --token-auth-file tokens.csv";
+
+/// What the API server takes.
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+
+    /// Keep the objects in this PostgreSQL database instead of DIR/orlop.db: postgres://USER[:PASSWORD]@HOST/DATABASE
+    #[arg(long, value_name = "URL", env = "ORLOP_POSTGRES", hide_env_values = true)]
+    pub(crate) postgres: Option<String>,
+
+    /// What an acknowledged write in DIR/orlop.db survives
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, conflicts_with = "postgres")]
+    pub(crate) durability: DurabilityArg,
+
+    /// Trust client certificates of the authorities in this PEM file, too
+    ///
+    /// The user is the certificate's CN, the groups are its Os.
+    #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
+    pub(crate) client_ca_file: Option<PathBuf>,
+
+    /// Accept the bearer tokens in this file
+    ///
+    /// One line for each, as Kubernetes has them: TOKEN,USER,UID or TOKEN,USER,UID,"GROUP1,GROUP2"
+    #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
+    pub(crate) token_auth_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    #[command(flatten)]
+    pub(crate) telemetry: TelemetryArgs,
+}
+
+/// The choices of `--durability`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum DurabilityArg {
+    /// A loss of power: each commit waits for the disk
+    #[default]
+    Power,
+    /// The end of the process: faster, but a loss of power may take the last commits
+    Process,
+}
+
+impl From<DurabilityArg> for store::Durability {
+    fn from(choice: DurabilityArg) -> Self {
+        match choice {
+            DurabilityArg::Power => Self::Full,
+            DurabilityArg::Process => Self::Process,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_example_in_the_help_parses() {
+        let lines = [EXAMPLES, UP_EXAMPLES, SERVE_EXAMPLES].join("\n");
+        let commands = lines.lines().map(str::trim).filter(|line| line.starts_with("orlop "));
+        for line in commands {
+            let command = line.split("  ").next().unwrap_or(line);
+            Cli::try_parse_from(command.split_whitespace())
+                .unwrap_or_else(|error| panic!("{command}: {error}"));
+        }
+    }
+}

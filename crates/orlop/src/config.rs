@@ -1,0 +1,138 @@
+//! The command line after it was understood: the rest of the program sees nothing else of it.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use process::{listen::ListenAddress, logging::LogConfig, telemetry::Endpoint, tls::ClientCaVerifier};
+use store::Durability;
+
+use crate::{
+    cli::{Cli, Role, ServeArgs},
+    tokens::{self, StaticToken},
+};
+
+/// Everything that a process was told.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// The folder for certificates, kubeconfig and an embedded database; absolute.
+    pub(crate) data: PathBuf,
+    pub(crate) listen: ListenAddress,
+    pub(crate) database: Database,
+    /// A PEM bundle of authorities beside our own, known to be one; may be empty.
+    pub(crate) client_ca: Vec<u8>,
+    pub(crate) tokens: Vec<StaticToken>,
+    pub(crate) log: LogConfig,
+    pub(crate) otlp_endpoint: Option<Endpoint>,
+}
+
+/// Where the objects are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Database {
+    /// In this file, inside this process.
+    Sqlite { path: PathBuf, durability: Durability },
+    /// On a server, which others may use as well.
+    Postgres(PostgresUrl),
+}
+
+/// An address that may contain a password, and so is never shown.
+#[derive(PartialEq, Eq)]
+pub(crate) struct PostgresUrl(pub(crate) String);
+
+impl std::fmt::Debug for PostgresUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PostgresUrl(…)")
+    }
+}
+
+impl Config {
+    /// Checks the arguments and reads the files that they name. `environment` looks up a variable.
+    pub(crate) fn new(cli: Cli, environment: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        // `up` will run further roles beside the API server; today it is the server alone.
+        let (Role::Up(args) | Role::Serve(args)) = cli.role;
+        let ServeArgs { data, listen, postgres, durability, client_ca_file, token_auth_file, log, telemetry } =
+            args;
+        let data = data.folder(environment)?;
+        let data = std::path::absolute(&data).with_context(|| format!("{} is no folder", data.display()))?;
+        let database = match postgres {
+            None => Database::Sqlite { path: data.join("orlop.db"), durability: durability.into() },
+            Some(url) => Database::Postgres(PostgresUrl(url)),
+        };
+        let client_ca = match client_ca_file {
+            None => Vec::new(),
+            Some(path) => {
+                let bundle = read("--client-ca-file", &path, |path| fs::read(path))?;
+                ClientCaVerifier::from_pem(&bundle)
+                    .with_context(|| format!("{} cannot be used", path.display()))?;
+                bundle
+            }
+        };
+        let tokens = match token_auth_file {
+            None => Vec::new(),
+            Some(path) => {
+                let text = read("--token-auth-file", &path, |path| fs::read_to_string(path))?;
+                tokens::parse(&text).with_context(|| format!("{} cannot be used", path.display()))?
+            }
+        };
+        Ok(Self {
+            data,
+            listen: listen.listen,
+            database,
+            client_ca,
+            tokens,
+            log: log.config(),
+            otlp_endpoint: telemetry.otlp_endpoint,
+        })
+    }
+}
+
+fn read<T>(flag: &str, path: &Path, read: impl Fn(&Path) -> std::io::Result<T>) -> Result<T> {
+    read(path).with_context(|| format!("cannot read {}, which {flag} names", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn config(arguments: &[&str]) -> Result<Config> {
+        let cli = Cli::try_parse_from([&["orlop", "up"], arguments].concat())?;
+        Config::new(cli, |_| Some("/home/me".into()))
+    }
+
+    #[test]
+    fn the_database_is_a_file_in_the_data_folder_unless_a_server_is_given() {
+        let embedded = config(&["--data", "/data"]).unwrap();
+        let path = "/data/orlop.db".into();
+        assert_eq!(embedded.database, Database::Sqlite { path, durability: Durability::Full });
+        let server = config(&["--postgres", "postgres://me:secret@db/x"]).unwrap();
+        assert_eq!(server.database, Database::Postgres(PostgresUrl("postgres://me:secret@db/x".to_owned())));
+        assert!(!format!("{server:?}").contains("secret"));
+    }
+
+    #[test]
+    fn the_data_folder_is_absolute_as_the_kubeconfig_s_path_is_for_other_terminals() {
+        assert!(config(&["--data", "try"]).unwrap().data.is_absolute());
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_named_with_their_flag() {
+        for flag in ["--client-ca-file", "--token-auth-file"] {
+            let error = format!("{:#}", config(&[flag, "/nowhere"]).unwrap_err());
+            assert!(error.starts_with("cannot read /nowhere") && error.contains(flag), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_bad_token_line_is_named_with_file_and_line() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, "t1,jane,1\nt2,joe\n").unwrap();
+        let path = file.path().to_str().unwrap();
+        let error = format!("{:#}", config(&["--token-auth-file", path]).unwrap_err());
+        assert!(error.contains(path) && error.contains("line 2") && !error.contains("t2"), "{error}");
+    }
+}

@@ -1,0 +1,23 @@
+//! Opening the store that the configuration names.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use prometheus_client::registry::Registry;
+use store::{Engine, FileOptions, Metrics, Options, Sqlite, Store};
+
+use crate::config::Database;
+
+/// Opens the database, makes or migrates it where needed, and starts the store on it.
+pub(crate) async fn open(database: &Database, metrics: &mut Registry) -> Result<Store> {
+    let engine: Arc<dyn Engine> = match database {
+        Database::Sqlite { path, durability } => {
+            let mut options = FileOptions::new(path);
+            options.durability = *durability;
+            // Opening may run migrations: not on a thread that serves others.
+            Arc::new(tokio::task::spawn_blocking(move || Sqlite::open(&options)).await??)
+        }
+        Database::Postgres(_) => bail!("PostgreSQL is not supported yet"),
+    };
+    Ok(Store::open(engine, Options::default(), &Metrics::new(metrics)).await?)
+}

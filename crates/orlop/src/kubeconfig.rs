@@ -1,0 +1,42 @@
+//! The administrator's kubeconfig: everything that kubectl needs, in one private file.
+
+use std::{io, path::Path};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use process::{
+    files::{self, Access},
+    pki::Pki,
+};
+
+/// Writes it in one step: whoever sees the file sees all of it.
+pub(crate) fn write(path: &Path, address: &str, pki: &Pki) -> io::Result<()> {
+    files::write_atomically(path, render(address, pki).as_bytes(), Access::Private)
+}
+
+fn render(address: &str, pki: &Pki) -> String {
+    let ca = BASE64_STANDARD.encode(&pki.ca);
+    let certificate = BASE64_STANDARD.encode(&pki.admin.certificate);
+    let key = BASE64_STANDARD.encode(&pki.admin.key);
+    format!(
+        "\
+apiVersion: v1
+kind: Config
+clusters:
+- name: orlop
+  cluster:
+    server: https://{address}
+    certificate-authority-data: {ca}
+users:
+- name: admin
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+contexts:
+- name: orlop
+  context:
+    cluster: orlop
+    user: admin
+current-context: orlop
+"
+    )
+}

@@ -1,0 +1,156 @@
+//! The role of the API server: from a configuration to a process that serves, and to its end.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::{Context, Result, anyhow};
+use process::{
+    Shutdown, Supervisor, files, logging,
+    pki::Pki,
+    shutdown::{self, StopSignals},
+    telemetry::Traces,
+    tls::{self, ClientCaVerifier, ServingCertificate},
+};
+
+use prometheus_client::registry::Registry;
+use store::Store;
+use tokio::time::timeout;
+
+use crate::{config::Config, database, kubeconfig, placeholder, renewal::Renewal};
+
+/// What the store may take to close. Every acknowledged write is safe before it begins.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// Serves until a signal comes or something fails.
+pub(crate) async fn run(config: Config) -> Result<()> {
+    let traces = match &config.otlp_endpoint {
+        None => None,
+        Some(endpoint) => Some(Traces::to(endpoint, "orlop", env!("CARGO_PKG_VERSION"))?),
+    };
+    logging::install(&config.log, traces.as_ref())?;
+    let result = serve(&config).await;
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    result
+}
+
+async fn serve(config: &Config) -> Result<()> {
+    let mut signals = shutdown::signals().context("cannot listen for signals")?;
+    let mut supervisor = Supervisor::new(Shutdown::new());
+    // A database that does not answer can keep the start waiting: a signal must end that as well.
+    let started = tokio::select! {
+        started = start(config, &mut supervisor) => started?,
+        _ = signals.received() => return Ok(()),
+    };
+    let shutdown = supervisor.shutdown();
+    supervisor.start("the signal handler", stop_on_signal(signals, shutdown));
+    started.welcome.print(&mut io::stdout());
+    let result = supervisor.run().await;
+    if timeout(CLOSE_TIMEOUT, started.store.close()).await.is_err() {
+        tracing::warn!("the database took too long to close; nothing that was committed is lost");
+    }
+    Ok(result?)
+}
+
+async fn stop_on_signal(mut signals: StopSignals, shutdown: Shutdown) -> io::Result<()> {
+    tokio::select! {
+        signal = signals.received() => tracing::info!(signal, "stopping"),
+        () = shutdown.requested() => {}
+    }
+    shutdown.request();
+    Ok(())
+}
+
+/// What is there once the tasks run.
+struct Started {
+    welcome: Welcome,
+    store: Store,
+}
+
+/// Prepares everything, in an order in which a failure leaves the least behind, and starts the tasks.
+async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> {
+    let listener = config.listen.bind().await?;
+    let address = config.listen.for_clients(listener.local_addr()?.port());
+
+    files::create_private_folder(&config.data).map_err(|reason| unwritable(&config.data, &reason))?;
+    let mut metrics = Registry::default();
+    let store = database::open(&config.database, &mut metrics).await?;
+
+    let folder = config.data.join("pki");
+    let pki = Pki::ensure(&folder, config.listen.host(), SystemTime::now())?;
+    let clients = ClientCaVerifier::from_pem(&[pki.ca.as_bytes(), &config.client_ca].concat())?;
+    let serving = Arc::new(ServingCertificate::new(&pki.server)?);
+    let tls = tls::server_config(Arc::clone(&serving), &clients);
+
+    let kubeconfig = config.data.join("kubeconfig");
+    kubeconfig::write(&kubeconfig, &address, &pki).map_err(|reason| unwritable(&kubeconfig, &reason))?;
+
+    tracing::info!(tokens = config.tokens.len(), "authentication");
+    let shutdown = supervisor.shutdown();
+    supervisor.start("the API server", placeholder::serve(listener, tls, shutdown.clone()));
+    let host = config.listen.host().to_owned();
+    let renewal = Renewal { folder, host, kubeconfig: kubeconfig.clone(), address: address.clone(), serving };
+    supervisor.start("the renewal of certificates", renewal.run(shutdown));
+    Ok(Started { welcome: Welcome { address, kubeconfig }, store })
+}
+
+fn unwritable(path: &Path, reason: &io::Error) -> anyhow::Error {
+    anyhow!(
+        "cannot write {}: {reason}; choose another folder with --data, or make this one writable",
+        path.display()
+    )
+}
+
+/// What a person needs next.
+struct Welcome {
+    address: String,
+    kubeconfig: PathBuf,
+}
+
+impl Welcome {
+    fn print(&self, out: &mut impl Write) {
+        let kubeconfig = quoted(&self.kubeconfig);
+        // Nobody may be reading, and that is no reason to stop.
+        let _ = writeln!(
+            out,
+            "Orlop is ready at https://{address}\n  \
+             kubeconfig  {path}\n  \
+             try         kubectl --kubeconfig {kubeconfig} get namespaces",
+            address = self.address,
+            path = self.kubeconfig.display(),
+        );
+        let _ = out.flush();
+    }
+}
+
+/// The path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+~@%:,=".contains(character);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(kubeconfig: &str) -> String {
+        let mut out = Vec::new();
+        Welcome { address: "127.0.0.1:6443".to_owned(), kubeconfig: kubeconfig.into() }.print(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_welcome_has_a_line_that_a_shell_takes() {
+        assert!(
+            printed("/data/kubeconfig").ends_with("kubectl --kubeconfig /data/kubeconfig get namespaces\n")
+        );
+        let odd = printed("/it's mine/kubeconfig");
+        assert!(odd.contains(r"--kubeconfig '/it'\''s mine/kubeconfig' get"), "{odd}");
+    }
+}

@@ -1,0 +1,98 @@
+//! What goes wrong at the start: one sentence, a failing exit code, nothing else.
+
+use std::{
+    fs::{self, File},
+    net::TcpListener,
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+use crate::server::{self, Server};
+
+/// The start fails with one line of standard error that contains all of these parts.
+async fn check(arguments: &[&str], parts: &[&str]) {
+    let output = server::run(arguments).await;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.starts_with("orlop: "), "{errors}");
+    for part in parts {
+        assert!(errors.contains(part), "`{part}` in {errors}");
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary paths are text")
+}
+
+#[tokio::test]
+async fn a_busy_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    check(&["up", "--data", text(&data), "--listen", &address], &[&address, "in use", "--listen"]).await;
+    assert!(!data.exists(), "nothing was left behind");
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let data = file.join("data");
+    check(&["up", "--listen", "127.0.0.1:0", "--data", text(&data)], &[text(&data), "--data"]).await;
+}
+
+#[tokio::test]
+async fn a_second_process_on_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = Server::start("up", &data, &[]).await;
+    let kubeconfig = fs::read(&first.kubeconfig).unwrap();
+    check(
+        &["up", "--listen", "127.0.0.1:0", "--data", text(&data)],
+        &["orlop.db is in use", "another server"],
+    )
+    .await;
+    assert_eq!(fs::read(&first.kubeconfig).unwrap(), kubeconfig, "the first one's file is as it was");
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    Server::start("up", &data, &[]).await.stop("TERM").await;
+    // A SQLite file keeps the version of its schema at byte 60.
+    let file = File::options().write(true).open(data.join("orlop.db")).unwrap();
+    file.write_all_at(&9999_u32.to_be_bytes(), 60).unwrap();
+    check(&["up", "--listen", "127.0.0.1:0", "--data", text(&data)], &["orlop.db", "9999"]).await;
+}
+
+#[tokio::test]
+async fn a_token_file_with_a_bad_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens.csv");
+    fs::write(&file, "s3cret,jane\n").unwrap();
+    check(&["serve", "--token-auth-file", text(&file)], &[text(&file), "line 1", "TOKEN,USER,UID"]).await;
+}
+
+#[tokio::test]
+async fn a_file_of_authorities_without_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, data) = (folder.path().join("ca.crt"), folder.path().join("data"));
+    fs::write(&file, "rubbish").unwrap();
+    check(
+        &["serve", "--data", text(&data), "--client-ca-file", text(&file)],
+        &[text(&file), "no certificate"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_wrong_command_line_is_explained() {
+    let output = server::run(&["up", "--listen", "6443"]).await;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("HOST:PORT"));
+}

@@ -1,0 +1,72 @@
+//! Start, second start, stop.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Instant};
+
+use tokio::net::TcpStream;
+
+use crate::server::Server;
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[tokio::test]
+async fn the_first_start_makes_everything_and_says_what_to_do_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("new/data");
+    fs::create_dir(folder.path().join("new")).unwrap();
+    let server = Server::start("up", &data, &[]).await;
+
+    assert_eq!(server.kubeconfig, data.join("kubeconfig"));
+    assert_eq!(fs::metadata(&server.kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
+    let kubeconfig = read(&server.kubeconfig);
+    assert!(kubeconfig.contains(&format!("server: https://{}\n", server.address)), "{kubeconfig}");
+    for part in ["certificate-authority-data: ", "client-certificate-data: ", "client-key-data: "] {
+        assert!(kubeconfig.contains(part), "{part}");
+    }
+    let hint = format!("kubectl --kubeconfig {} get namespaces", server.kubeconfig.display());
+    assert!(server.printed.iter().any(|line| line.ends_with(&hint)), "{:?}", server.printed);
+    assert!(data.join("orlop.db").exists());
+}
+
+#[tokio::test]
+async fn the_second_start_uses_everything_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let files = ["pki/ca.crt", "pki/ca.key", "pki/server.crt", "pki/admin.crt", "pki/admin.key"];
+    let contents = || files.map(|file| read(&data.join(file)));
+
+    Server::start("up", &data, &[]).await.stop("TERM").await;
+    let before = contents();
+    let server = Server::start("serve", &data, &[]).await;
+    assert_eq!(before, contents());
+    assert!(
+        read(&server.kubeconfig).contains(&server.address),
+        "the port is another one, and the file says so"
+    );
+}
+
+#[tokio::test]
+async fn signals_end_it_within_a_second_with_success_also_under_open_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in ["TERM", "INT"] {
+        let mut server = Server::start("up", &folder.path().join("data"), &[]).await;
+        let _silent = TcpStream::connect(&server.address).await.unwrap();
+        let start = Instant::now();
+        let status = server.stop(signal).await;
+        let took = start.elapsed();
+        assert!(status.success(), "{signal}: {status}, {}", server.log());
+        assert!(took.as_millis() < 1000, "{signal}: {took:?}");
+        assert!(server.log().contains("stopping"), "{}", server.log());
+    }
+}
+
+#[tokio::test]
+async fn logs_are_json_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start("up", &folder.path().join("data"), &["--log-format", "json"]).await;
+    server.stop("TERM").await;
+    let log = server.log();
+    assert!(log.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{log}");
+    assert!(log.contains(r#""message":"stopping""#), "{log}");
+}
