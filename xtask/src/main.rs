@@ -1,1 +1,45 @@
-fn main() {}
+//! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
+
+mod steps;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Tasks of this repository
+
+Usage: cargo xtask COMMAND
+
+Commands:
+  test                Everything that a change must pass, as CI runs it: installs what the tests need if it may
+                      (PostgreSQL's server programs, kubectl), then checks the format, runs clippy with warnings
+                      denied, and runs every test
+  test --no-install   The same, but only says what is missing instead of installing it
+  help                This text
+
+Examples:
+  cargo xtask test                    before you hand in a change
+  cargo test -p store                 while you work on one crate
+  cargo test -p orlop --test suite    the tests that start the real program";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["test"] => test::run(tools::Missing::Install),
+        ["test", "--no-install"] => test::run(tools::Missing::Say),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("`{}` is no task\n\n{HELP}", arguments.join(" "))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

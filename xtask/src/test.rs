@@ -1,0 +1,18 @@
+//! `cargo xtask test`: the one entry point for developers and CI.
+
+use crate::{
+    steps::{Step, run_all},
+    tools::{self, Missing},
+};
+
+/// What every change must pass, the quickest first.
+const STEPS: [Step; 3] = [
+    Step { name: "format", arguments: &["fmt", "--all", "--check"] },
+    Step { name: "clippy", arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"] },
+    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"] },
+];
+
+pub fn run(missing: Missing) -> Result<(), String> {
+    tools::ensure(missing)?;
+    run_all(&STEPS)
+}

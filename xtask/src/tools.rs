@@ -1,0 +1,98 @@
+//! Programs that the tests run: found, installed on a Debian machine, or named with the command that installs them.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
+/// What to do about a program that is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    Install,
+    Say,
+}
+
+/// Something the tests run, and the Debian package that has it.
+struct Tool {
+    name: &'static str,
+    package: &'static str,
+    is_there: fn() -> bool,
+}
+
+const TOOLS: [Tool; 2] = [
+    Tool { name: "PostgreSQL's server programs", package: "postgresql", is_there: has_postgres },
+    Tool { name: "kubectl", package: "kubernetes-client", is_there: || is_on_path("kubectl") },
+];
+
+/// Where Debian keeps the server's programs, which are not on PATH.
+const POSTGRES_FOLDER: &str = "/usr/lib/postgresql";
+
+/// Makes sure that everything is there, or says in one message what is not and how to get it.
+pub fn ensure(missing: Missing) -> Result<(), String> {
+    let absent = absent();
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let needs = absent.iter().map(|tool| tool.name).collect::<Vec<_>>().join(" and ");
+    let install: Vec<_> = ["apt-get", "install", "--yes", "--no-install-recommends"]
+        .into_iter()
+        .chain(absent.iter().map(|tool| tool.package))
+        .collect();
+    let advice = format!("the tests need {needs}; on Debian, as root:\n  {}", install.join(" "));
+    let prefix = match (missing, administrator()) {
+        (Missing::Install, Some(prefix)) => prefix,
+        _ => return Err(advice),
+    };
+    println!("== install: the tests need {needs}");
+    // Old package lists are the usual reason for a failing install; one that cannot be updated may still do.
+    run(prefix, &["apt-get", "update", "--quiet"]);
+    if !run(prefix, &install) || !self::absent().is_empty() {
+        return Err(format!("the installation did not work; {advice}"));
+    }
+    Ok(())
+}
+
+fn absent() -> Vec<&'static Tool> {
+    TOOLS.iter().filter(|tool| !(tool.is_there)()).collect()
+}
+
+fn has_postgres() -> bool {
+    let versions = fs::read_dir(POSTGRES_FOLDER).into_iter().flatten().flatten();
+    is_on_path("initdb")
+        || versions.map(|version| version.path()).any(|path| path.join("bin/initdb").is_file())
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Keeps packages from asking questions. It is part of the command line, as sudo drops the environment.
+const QUIET: &str = "DEBIAN_FRONTEND=noninteractive";
+
+/// How to run a command as root without asking anybody, if that is possible.
+fn administrator() -> Option<&'static [&'static str]> {
+    if !is_on_path("apt-get") {
+        return None;
+    }
+    let id = Command::new("id").arg("-u").output().ok()?;
+    if id.stdout.trim_ascii() == b"0" {
+        return Some(&["env", QUIET]);
+    }
+    let sudo: &[_] = &["sudo", "--non-interactive", "env", QUIET];
+    succeeds(command(sudo, &["true"]).stdout(Stdio::null()).stderr(Stdio::null())).then_some(sudo)
+}
+
+fn run(prefix: &[&str], line: &[&str]) -> bool {
+    succeeds(&mut command(prefix, line))
+}
+
+fn command(prefix: &[&str], line: &[&str]) -> Command {
+    let mut command = Command::new(prefix[0]);
+    command.args(&prefix[1..]).args(line).stdin(Stdio::null());
+    command
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
+}
