@@ -12,6 +12,7 @@ mod hub;
 pub mod listing;
 mod metrics;
 pub mod plan;
+pub mod postgres;
 pub mod sqlite;
 mod store;
 mod types;
@@ -20,6 +21,7 @@ pub use engine::Engine;
 pub use event::{Event, EventKind, SharedChange, WatchScope};
 pub use hub::Watch;
 pub use metrics::Metrics;
+pub use postgres::{Postgres, PostgresOptions};
 pub use sqlite::{Durability, FileOptions, Sqlite};
 pub use store::{Options, Store};
 pub use types::{

@@ -1,0 +1,191 @@
+//! Where the database is, read from a URL, and how to connect to it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::tls::{self, Check};
+use crate::types::Error;
+
+/// A server that does not answer by then is taken for unreachable. It bounds the whole handshake.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A peer that is gone without a word is found out after about `KEEPALIVE_IDLE + KEEPALIVE_RETRIES * KEEPALIVE_INTERVAL`.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_RETRIES: u32 = 3;
+
+/// A database and the way to it. It has no `Debug`, because it holds the password.
+pub struct Address {
+    config: Config,
+    tls: MakeRustlsConnect,
+    /// For messages: host, port and database, without the credentials.
+    place: String,
+}
+
+impl Address {
+    /// Reads `postgres://user:password@host:port/database?options`. No message repeats any part of a URL that cannot be read,
+    /// because a password with a character that should have been escaped may end up in any part of it.
+    pub fn parse(url: &str) -> Result<Self, Error> {
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err(malformed("it does not begin with postgres://"));
+        }
+        let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
+        let mut encryption = Encryption { mode: SslMode::Prefer, check: Check::Nothing, roots: None };
+        let mut others = Vec::new();
+        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+            if !encryption.take(parameter)? {
+                others.push(parameter);
+            }
+        }
+        let mut config: Config = format!("{base}?{}", others.join("&"))
+            .parse()
+            .map_err(|_| malformed("a part of it is not understood"))?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(malformed("it names no host"));
+        }
+        config
+            .ssl_mode(encryption.mode)
+            .keepalives_idle(KEEPALIVE_IDLE)
+            .keepalives_interval(KEEPALIVE_INTERVAL)
+            .keepalives_retries(KEEPALIVE_RETRIES)
+            .tcp_user_timeout(KEEPALIVE_IDLE + KEEPALIVE_RETRIES * KEEPALIVE_INTERVAL);
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("orlop");
+        }
+        let tls = MakeRustlsConnect::new(encryption.client()?);
+        Ok(Self { place: place(&config), config, tls })
+    }
+
+    /// How to connect.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// How to encrypt, where both sides want to.
+    pub fn tls(&self) -> MakeRustlsConnect {
+        self.tls.clone()
+    }
+
+    /// Host, port and database, for messages.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+}
+
+/// What the URL says about TLS, in the words of libpq.
+struct Encryption {
+    mode: SslMode,
+    check: Check,
+    roots: Option<PathBuf>,
+}
+
+impl Encryption {
+    /// Takes `sslmode` and `sslrootcert`, of which the driver knows only a part; says whether the parameter was one of them.
+    fn take(&mut self, parameter: &str) -> Result<bool, Error> {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match name {
+            "sslmode" => {
+                (self.mode, self.check) = match value {
+                    "disable" => (SslMode::Disable, Check::Nothing),
+                    "allow" | "prefer" => (SslMode::Prefer, Check::Nothing),
+                    "require" => (SslMode::Require, Check::Nothing),
+                    "verify-ca" => (SslMode::Require, Check::Chain),
+                    "verify-full" => (SslMode::Require, Check::ChainAndName),
+                    _ => return Err(malformed("its sslmode is not one that PostgreSQL knows")),
+                };
+            }
+            "sslrootcert" => {
+                let path = percent_decode_str(value).decode_utf8();
+                let path = path.map_err(|_| malformed("its sslrootcert is not UTF-8"))?;
+                self.roots = Some(PathBuf::from(path.as_ref()));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn client(&self) -> Result<rustls::ClientConfig, Error> {
+        match (&self.roots, self.check) {
+            // As in libpq: whoever names authorities wants them to be asked.
+            (Some(roots), Check::Nothing) if self.mode == SslMode::Require => tls::checked(roots, Check::Chain),
+            (_, Check::Nothing) => tls::unchecked(),
+            (Some(roots), check) => tls::checked(roots, check),
+            (None, _) => Err(Error::Open {
+                reason: "the PostgreSQL address asks to verify the server's certificate and does not say by which \
+                         authority: add sslrootcert=FILE to it"
+                    .to_owned(),
+            }),
+        }
+    }
+}
+
+fn malformed(what: &str) -> Error {
+    Error::Open {
+        reason: format!(
+            "the PostgreSQL address cannot be read ({what}): write postgres://user:password@host:5432/database, with \
+             special characters percent-encoded"
+        ),
+    }
+}
+
+fn place(config: &Config) -> String {
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(name)) => name.clone(),
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => config.get_hostaddrs().first().map(ToString::to_string).unwrap_or_default(),
+    };
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("{host}:{port}/{database}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        match Address::parse(url) {
+            Ok(_) => panic!("{url} was accepted"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_credentials() {
+        let address = Address::parse("postgres://me:secret@db.example:5433/state?sslmode=require").unwrap();
+        assert_eq!(address.place(), "db.example:5433/state");
+        assert_eq!(address.config().get_ssl_mode(), SslMode::Require);
+        assert_eq!(Address::parse("postgresql://me@h").unwrap().place(), "h:5432/me");
+    }
+
+    #[test]
+    fn no_part_of_a_malformed_address_is_repeated() {
+        for url in [
+            "host=h password=secret",
+            "postgres://me:sec?ret@h/db",
+            "postgres://me:sec/ret@h:port/db",
+            "postgres://me:secret@h/db?secret",
+            "postgres://me:secret@h/db?sslmode=secret",
+            "postgres://me:x@h:secret/db",
+        ] {
+            let reason = refused(url);
+            assert!(reason.starts_with("the PostgreSQL address cannot be read ("), "{reason}");
+            assert!(!reason.contains("sec"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn verification_needs_an_authority() {
+        assert!(refused("postgres://me@h/db?sslmode=verify-full").contains("sslrootcert=FILE"));
+        let reason = refused("postgres://me@h/db?sslmode=verify-ca&sslrootcert=%2Fno%2Fsuch.pem");
+        assert!(reason.contains("/no/such.pem"), "{reason}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Hearing of what other servers commit: by NOTIFY, by a slow poll, and by what a commit of our own finds.
+//!
+//! NOTIFY is fast and may be lost with the session that listens; the poll is slow and cannot be lost. Correctness hangs on the
+//! poll alone.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use model::Revision;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::failure::Failure;
+use super::rows::revision;
+use super::session::{Connector, Session};
+use crate::types::Error;
+
+/// No process of PostgreSQL has it.
+const NOBODY: i32 = 0;
+
+/// A poll reads one row: a session that takes longer is as good as lost.
+const POLL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The bell of this server.
+pub struct Ring {
+    /// All commits up to here are our own, or the bell was rung for them.
+    seen: AtomicU64,
+    /// The process that commits for us: it need not tell us what we know.
+    writer: AtomicI32,
+    bell: Notify,
+}
+
+impl Ring {
+    /// Nothing up to `seen` has to be rung for.
+    pub fn new(seen: Revision) -> Self {
+        Self { seen: AtomicU64::new(seen.0), writer: AtomicI32::new(NOBODY), bell: Notify::new() }
+    }
+
+    /// Waits for the bell. A ring while nobody waits is kept.
+    pub async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
+    /// The newest revision that this server knows of.
+    pub fn seen(&self) -> Revision {
+        Revision(self.seen.load(Ordering::Relaxed))
+    }
+
+    /// From now on this process commits for us.
+    pub fn set_writer(&self, process: i32) {
+        self.writer.store(process, Ordering::Relaxed);
+    }
+
+    /// Our process is lost, and what became of its last commit is not known: it counts as somebody else's.
+    pub fn lose_writer(&self) {
+        self.writer.store(NOBODY, Ordering::Relaxed);
+    }
+
+    /// Our own commit led from one revision to another. Somebody else's may lie before it.
+    pub fn committed(&self, from: Revision, to: Revision) {
+        if self.seen.fetch_max(to.0, Ordering::Relaxed) < from.0 {
+            self.bell.notify_one();
+        }
+    }
+
+    /// A process announced a revision.
+    pub fn heard(&self, process: i32, payload: &str) {
+        if process == self.writer.load(Ordering::Relaxed) {
+            return;
+        }
+        match payload.parse() {
+            Ok(revision) => self.saw(revision),
+            // Not from this program: it costs a look at the clock.
+            Err(_) => self.bell.notify_one(),
+        }
+    }
+
+    /// The clock was seen at a revision.
+    pub fn saw(&self, revision: Revision) {
+        if self.seen.fetch_max(revision.0, Ordering::Relaxed) < revision.0 {
+            self.bell.notify_one();
+        }
+    }
+}
+
+/// Listens and polls for ever, on a session of its own that is made again when it is lost.
+pub async fn attend(connector: Arc<Connector>, ring: Arc<Ring>, listen: bool, poll: Duration) {
+    loop {
+        let result = match connector.connect(Some(Arc::clone(&ring))).await {
+            Ok(mut session) => listen_and_poll(&mut session, &ring, listen, poll).await,
+            Err(failure) => Err(Error::from(failure)),
+        };
+        let Err(error) = result;
+        tracing::info!(%error, "lost the PostgreSQL session that hears of other servers' commits");
+        sleep(poll).await;
+    }
+}
+
+async fn listen_and_poll(
+    session: &mut Session,
+    ring: &Ring,
+    listen: bool,
+    poll: Duration,
+) -> Result<Infallible, Error> {
+    if listen {
+        let listening = session.client.batch_execute("LISTEN orlop");
+        session.driver.within(POLL_TIMEOUT, listening).await?;
+    }
+    loop {
+        // After LISTEN, so that nothing falls between.
+        let rows = match timeout(POLL_TIMEOUT, session.query("SELECT revision FROM clock", &[])).await {
+            Ok(rows) => rows?,
+            Err(_) => return Err(Failure::Late.into()),
+        };
+        if let Some(row) = rows.first() {
+            ring.saw(revision(row, 0)?);
+        }
+        if timeout(poll, session.driver.lost()).await.is_ok() {
+            return Err(Error::Unavailable { reason: "the connection was closed".to_owned() });
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! One step of compaction: two statements, neither of which a commit ever waits for.
+
+use model::Revision;
+
+use super::locks;
+use super::read::first;
+use super::readers::{Query, Readers};
+use super::rows::{get, integer, revision};
+use crate::engine::Sweep;
+use crate::types::{Action, Error};
+
+/// Raises the mark, unless it would pass the clock.
+const MARK: &str = "
+    WITH raised AS (
+        UPDATE compaction m SET compacted = $1 FROM clock t
+        WHERE m.id AND m.compacted < $1 AND $1 <= t.revision
+        RETURNING m.compacted
+    )
+    SELECT t.revision FROM clock t";
+
+/// What the changes of a range replaced can be seen by nobody at or above its end, and neither can their deletions.
+///
+/// The range is read before the lock is taken, so it may have been swept already by whoever had the lock: then it is swept
+/// twice, which finds nothing and changes nothing.
+const SWEEP: &str = "
+    WITH turn AS MATERIALIZED (
+        SELECT m.swept AS low, least(m.swept + $1, m.compacted) AS high,
+               pg_try_advisory_xact_lock($2, $3) AS held
+        FROM compaction m
+    ), gone AS MATERIALIZED (
+        SELECT c.revision, c.previous, c.action, c.resource, c.namespace, c.name
+        FROM turn CROSS JOIN LATERAL (
+            SELECT * FROM changes c WHERE turn.held AND c.revision > turn.low AND c.revision <= turn.high OFFSET 0
+        ) c
+    ), forget AS (
+        DELETE FROM changes WHERE ctid = ANY (ARRAY (
+            SELECT c.ctid
+            FROM (SELECT previous AS revision FROM gone WHERE previous > 0
+                  UNION ALL SELECT revision FROM gone WHERE action = $4) g
+            CROSS JOIN LATERAL (SELECT c.ctid FROM changes c WHERE c.revision = g.revision OFFSET 0) c
+        ))
+    ), unkeep AS (
+        DELETE FROM history WHERE ctid = ANY (ARRAY (
+            SELECT s.ctid FROM gone g CROSS JOIN LATERAL (
+                SELECT s.ctid FROM history s
+                WHERE s.resource = g.resource AND s.namespace = g.namespace AND s.name = g.name
+                  AND s.revision = g.previous OFFSET 0
+            ) s
+        ))
+    ), mark AS (
+        UPDATE compaction m SET swept = greatest(m.swept, turn.high) FROM turn WHERE m.id AND turn.held
+    )
+    SELECT turn.held, turn.high FROM turn";
+
+/// Raises the mark, then sweeps at most `limit` revisions below it.
+pub async fn compact(readers: &Readers, through: Revision, limit: u64) -> Result<Sweep, Error> {
+    let found = readers.query(Query::new(MARK).with(integer(through))).await?;
+    let current = revision(first(&found)?, 0)?;
+    if through > current {
+        return Err(Error::Future { requested: through, current });
+    }
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX / 2);
+    let (class, lock) = locks::SWEEP;
+    let sweep = Query::new(SWEEP).with(limit).with(class).with(lock).with(Action::Delete.code());
+    let found = readers.query(sweep).await?;
+    let row = first(&found)?;
+    if !get::<bool>(row, 0)? {
+        return Ok(Sweep::Busy);
+    }
+    let done = revision(row, 1)? >= through;
+    Ok(if done { Sweep::Done } else { Sweep::More })
+}

@@ -1,0 +1,115 @@
+//! What can go wrong with a session, and what the store's callers get to hear of it.
+
+use std::error::Error as _;
+
+use tokio_postgres::error::SqlState;
+
+use super::address::{Address, CONNECT_TIMEOUT};
+use crate::types::Error;
+
+/// Why a session did not do it.
+#[derive(Debug)]
+pub enum Failure {
+    /// The driver or the server says why.
+    Postgres(tokio_postgres::Error),
+    /// There was no answer in time.
+    Late,
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match &failure {
+            Failure::Postgres(error)
+                if matches!(error.code(), Some(&SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED)) =>
+            {
+                Self::Corrupt { reason: failure.words() }
+            }
+            _ => Self::Unavailable { reason: failure.words() },
+        }
+    }
+}
+
+impl Failure {
+    /// Whether the session is lost and not only the statement refused: the same may work on another session.
+    pub fn is_loss(&self) -> bool {
+        let Self::Postgres(error) = self else { return true };
+        match error.code() {
+            None => true,
+            Some(code) => {
+                let code = code.code();
+                code.starts_with("08") || code.starts_with("57P")
+            }
+        }
+    }
+
+    /// What happened, free of values: the server's message without its details, which may repeat them.
+    fn words(&self) -> String {
+        let Self::Postgres(error) = self else { return "PostgreSQL did not answer in time".to_owned() };
+        match error.as_db_error() {
+            Some(said) => format!("PostgreSQL says: {} ({})", said.message(), said.code().code()),
+            None => match error.source() {
+                Some(source) => format!("{error}: {source}"),
+                None => error.to_string(),
+            },
+        }
+    }
+
+    /// One sentence for whoever starts the server: what is wrong and what to do.
+    pub fn on_open(&self, address: &Address) -> Error {
+        let place = address.place();
+        let words = self.words();
+        let reason = match self {
+            Self::Late => format!(
+                "PostgreSQL at {place} did not answer within {} s: check the address and the network",
+                CONNECT_TIMEOUT.as_secs()
+            ),
+            Self::Postgres(error) => match error.code() {
+                Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+                    format!(
+                        "PostgreSQL at {place} does not let us in ({words}): check user and password in the address"
+                    )
+                }
+                Some(&SqlState::INVALID_CATALOG_NAME) => {
+                    format!(
+                        "the database of {place} does not exist: create it (createdb) or correct the address"
+                    )
+                }
+                Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                    format!(
+                        "the user may not set up the database of {place} ({words}): make the user its owner"
+                    )
+                }
+                Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => format!(
+                    "the database of {place} is read-only and has to be set up first: make it writable, or name the primary"
+                ),
+                Some(_) => {
+                    format!("the database of {place} cannot be opened ({words}): see PostgreSQL's log")
+                }
+                None if words.contains("password missing") => format!(
+                    "PostgreSQL at {place} asks for a password: write it into the address, as in \
+                     postgres://user:password@host/database"
+                ),
+                None => format!(
+                    "PostgreSQL at {place} cannot be reached ({words}): check that it runs and the address"
+                ),
+            },
+        };
+        Error::Open { reason }
+    }
+}
+
+/// The database holds what it should not.
+pub fn corrupt(reason: impl Into<String>) -> Error {
+    Error::Corrupt { reason: reason.into() }
+}
+
+/// The engine was closed.
+pub fn closed() -> Error {
+    Error::Unavailable { reason: "the store is closed".to_owned() }
+}

@@ -1,0 +1,286 @@
+//! The statements of a list. Each is put together from a few fixed pieces, so there are some dozens of them, each prepared
+//! once per session; what a client sends is never part of the text.
+
+use model::Revision;
+use model::selector::{Requirement, Test};
+
+use crate::listing::{COUNT_CAP, Drive, PAGE_BYTES, Start};
+use crate::plan::target_letter;
+use crate::postgres::limits::{indexed_key, indexed_value, is_text};
+use crate::postgres::readers::Query;
+use crate::postgres::rows::integer;
+use crate::types::ListQuery;
+
+/// How versions are found that were current at a revision and are superseded now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    /// By the changes since: few, so they can be sorted.
+    Changes,
+    /// By the history of each key, in key order.
+    History,
+}
+
+/// Candidates for a page, in key order.
+pub struct Candidates<'a> {
+    pub query: &'a ListQuery,
+    pub drive: &'a Drive<'a>,
+    pub start: &'a Start,
+    /// As of a revision, or as of now.
+    pub past: Option<(Revision, Past)>,
+    /// With their values, as far as they fit in a page.
+    pub values: bool,
+}
+
+/// The parameters that most pieces need.
+struct Common {
+    resource: String,
+    /// The place, of which `namespace` may be the only one.
+    namespace: String,
+    name: String,
+    at: Option<String>,
+    limit: String,
+}
+
+impl Candidates<'_> {
+    /// Rows of clock, mark, total, namespace, name, attributes, revision, uid, version_at, value. There is one row at least,
+    /// which is without a name where there is no candidate. A value is left out once those before it take too many bytes.
+    pub fn statement(&self, limit: usize) -> Query {
+        let mut query = Query::new("");
+        let common = Common {
+            resource: query.bind(self.query.resource.as_str().to_owned()),
+            namespace: query.bind(self.start.namespace.clone()),
+            name: query.bind(self.start.name.clone()),
+            at: self.past.map(|(at, _)| query.bind(integer(at))),
+            limit: query.bind(i64::try_from(limit).unwrap_or(i64::MAX)),
+        };
+        let total = match &self.query.namespace {
+            None => String::new(),
+            Some(namespace) => format!("AND n.namespace = {}", query.bind(countable(namespace))),
+        };
+        let keys = self.keys(&mut query, &common);
+        let attributes = if self.query.selector.is_empty() { "NULL::bytea" } else { "c.attributes" };
+        let value = if self.values {
+            let most = query.bind(i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX));
+            format!("CASE WHEN p.bytes < {most} THEN p.value END")
+        } else {
+            "NULL::bytea".to_owned()
+        };
+        let bytes = if self.values { BYTES } else { "" };
+        let resource = &common.resource;
+        query.push(format_args!(
+            "SELECT t.revision, m.compacted,
+                (SELECT coalesce(sum(n.objects), 0)::bigint FROM counts n WHERE n.resource = {resource} {total}),
+                p.namespace, p.name, p.attributes, p.revision, p.uid, p.version_at, {value}
+            FROM clock t CROSS JOIN compaction m LEFT JOIN LATERAL (
+                SELECT k.namespace, k.name, k.revision, c.uid, c.version_at, {attributes} AS attributes {bytes}
+                FROM ({keys}) k
+                LEFT JOIN LATERAL (SELECT * FROM changes c WHERE c.revision = k.revision OFFSET 0) c ON true
+            ) p ON true"
+        ));
+        query
+    }
+
+    /// Namespace, name and revision of the candidates, in key order.
+    fn keys(&self, query: &mut Query, common: &Common) -> String {
+        let heads = self.heads(query, common);
+        let Common { resource, at, limit, .. } = common;
+        let (Some((_, past)), Some(at)) = (self.past, at) else { return heads };
+        let superseded = match past {
+            // Written such that only the index by resource has the order, of which it needs a part.
+            Past::Changes => format!(
+                "SELECT s.namespace, s.name, s.previous AS revision FROM (
+                    SELECT c.namespace, c.name, c.previous FROM changes c
+                    WHERE (c.resource, c.revision) > ({resource}, {at}) AND c.resource <= {resource}
+                    ORDER BY c.resource, c.revision
+                ) s WHERE s.previous BETWEEN 1 AND {at} AND {}",
+                self.behind("s", common)
+            ),
+            Past::History => format!(
+                "SELECT s.namespace, s.name, s.revision FROM history s
+                WHERE s.resource = {resource} AND {} AND s.revision <= {at} AND s.superseded_by > {at}",
+                self.behind("s", common)
+            ),
+        };
+        format!(
+            "SELECT v.namespace, v.name, v.revision FROM (
+                ({heads}) UNION ALL ({superseded} ORDER BY s.namespace, s.name LIMIT {limit})
+            ) v ORDER BY v.namespace, v.name LIMIT {limit}"
+        )
+    }
+
+    /// The same of the heads; those that are too new are left out.
+    fn heads(&self, query: &mut Query, common: &Common) -> String {
+        let Common { resource, at, limit, namespace, .. } = common;
+        let old = at.as_ref().map(|at| format!("AND h.revision <= {at}")).unwrap_or_default();
+        let found = match self.drive {
+            Drive::Scan => {
+                let behind = self.behind("h", common);
+                format!(
+                    "heads h WHERE h.resource = {resource} AND {behind} {old} ORDER BY h.namespace, h.name"
+                )
+            }
+            Drive::Names(names) => {
+                let mut names: Vec<_> = names.iter().filter(|name| is_text(name)).cloned().collect();
+                names.sort_unstable();
+                names.dedup();
+                let names = query.bind(names);
+                let only = if self.start.confined {
+                    format!("AND n.namespace = {namespace}")
+                } else {
+                    String::new()
+                };
+                let behind = self.behind("h", common);
+                format!(
+                    "unnest({names}::text[]) AS w (name)
+                    CROSS JOIN LATERAL (SELECT n.namespace FROM counts n WHERE n.resource = {resource} {only} OFFSET 0) n
+                    CROSS JOIN LATERAL (
+                        SELECT h.namespace, h.name, h.revision FROM heads h
+                        WHERE h.resource = {resource} AND h.namespace = n.namespace AND h.name = w.name OFFSET 0
+                    ) h
+                    WHERE {behind} {old} ORDER BY h.namespace, h.name"
+                )
+            }
+            Drive::Few(requirement) => self.few(query, common, requirement, &old),
+            Drive::Ordered(requirement, value) => {
+                let (target, key) = target_and_key(query, requirement);
+                let value = query.bind(indexed_value(value).into_owned());
+                let behind = self.behind("e", common);
+                format!(
+                    "entries e CROSS JOIN LATERAL ({head}) h
+                    WHERE e.resource = {resource} AND e.target = {target} AND e.key = {key} AND e.value = {value}
+                      AND {behind} {old} ORDER BY e.namespace, e.name",
+                    head = head_of_entry(resource),
+                )
+            }
+        };
+        let of = if found.starts_with("entries e") { "e" } else { "h" };
+        format!("SELECT {of}.namespace, {of}.name, h.revision FROM {found} LIMIT {limit}")
+    }
+
+    fn few(&self, query: &mut Query, common: &Common, requirement: &Requirement, old: &str) -> String {
+        let resource = &common.resource;
+        let (target, key) = target_and_key(query, requirement);
+        let behind = self.behind("e", common);
+        let head = head_of_entry(resource);
+        let Test::In(values) = &requirement.test else {
+            return format!(
+                "entries e CROSS JOIN LATERAL ({head}) h
+                WHERE e.resource = {resource} AND e.target = {target} AND e.key = {key} AND {behind} {old}
+                ORDER BY e.namespace, e.name"
+            );
+        };
+        let values = query.bind(distinct(values));
+        format!(
+            "unnest({values}::text[]) AS w (value)
+            CROSS JOIN LATERAL (
+                SELECT e.namespace, e.name FROM entries e
+                WHERE e.resource = {resource} AND e.target = {target} AND e.key = {key} AND e.value = w.value
+                  AND {behind} OFFSET 0
+            ) e
+            CROSS JOIN LATERAL (SELECT e.namespace, e.name, h.revision FROM ({head}) h OFFSET 0) h
+            WHERE true {old} ORDER BY h.namespace, h.name"
+        )
+    }
+
+    /// That a row of a table lies behind the place where the list begins.
+    fn behind(&self, table: &str, common: &Common) -> String {
+        let Common { namespace, name, .. } = common;
+        if self.start.confined {
+            format!("{table}.namespace = {namespace} AND {table}.name > {name}")
+        } else {
+            format!("({table}.namespace, {table}.name) > ({namespace}, {name})")
+        }
+    }
+}
+
+/// How many bytes the values before this one take.
+const BYTES: &str = ", c.value,
+    coalesce(sum(octet_length(c.value)) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes";
+
+/// The head of an entry. `OFFSET 0` keeps the planner from beginning with the heads.
+fn head_of_entry(resource: &str) -> String {
+    format!(
+        "SELECT h.revision FROM heads h
+        WHERE h.resource = {resource} AND h.namespace = e.namespace AND h.name = e.name OFFSET 0"
+    )
+}
+
+fn target_and_key(query: &mut Query, requirement: &Requirement) -> (String, String) {
+    let key = indexed_key(&requirement.key).unwrap_or_default().to_owned();
+    (query.bind(target_letter(requirement.target)), query.bind(key))
+}
+
+/// Values as the index has them, each once.
+fn distinct(values: &[String]) -> Vec<String> {
+    let mut values: Vec<_> = values.iter().map(|value| indexed_value(value).into_owned()).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// A namespace that PostgreSQL can compare; one that it cannot hold has no objects, and neither has the empty text here.
+fn countable(namespace: &str) -> Option<String> {
+    is_text(namespace).then(|| namespace.to_owned())
+}
+
+/// Rows of a requirement's place and how many entries one of its values has, at most [`COUNT_CAP`].
+pub fn count(list: &ListQuery, start: &Start, requirements: &[&Requirement]) -> Query {
+    let mut query = Query::new("");
+    let (mut places, mut targets, mut keys, mut values) = (vec![], vec![], vec![], vec![]);
+    for (place, requirement) in (0_i32..).zip(requirements) {
+        let of_requirement: Vec<Option<String>> = match &requirement.test {
+            Test::In(values) => distinct(values).into_iter().map(Some).collect(),
+            _ => vec![None],
+        };
+        for value in of_requirement {
+            places.push(place);
+            targets.push(target_letter(requirement.target));
+            keys.push(indexed_key(&requirement.key).unwrap_or_default().to_owned());
+            values.push(value);
+        }
+    }
+    let resource = query.bind(list.resource.as_str().to_owned());
+    let (places, targets, keys, values) =
+        (query.bind(places), query.bind(targets), query.bind(keys), query.bind(values));
+    let only = if start.confined {
+        format!("AND e.namespace = {}", query.bind(start.namespace.clone()))
+    } else {
+        String::new()
+    };
+    // Behind a key come all of its values, so a namespace does not narrow the range of a key alone.
+    query.push(format_args!(
+        "SELECT w.place, CASE WHEN w.value IS NULL THEN (
+            SELECT count(*) FROM (
+                SELECT FROM entries e WHERE e.resource = {resource} AND e.target = w.target AND e.key = w.key
+                LIMIT {COUNT_CAP}
+            ) s
+        ) ELSE (
+            SELECT count(*) FROM (
+                SELECT FROM entries e WHERE e.resource = {resource} AND e.target = w.target AND e.key = w.key
+                  AND e.value = w.value {only}
+                LIMIT {COUNT_CAP}
+            ) s
+        ) END
+        FROM unnest({places}::integer[], {targets}::text[], {keys}::text[], {values}::text[])
+            AS w (place, target, key, value)"
+    ));
+    query
+}
+
+/// Rows of place, revision, uid, version_at, value, clock, mark: one for each of these versions, in order. A value is left out
+/// once those before it take too many bytes.
+pub fn values(revisions: Vec<i64>) -> Query {
+    let mut query = Query::new("");
+    let (revisions, most) =
+        (query.bind(revisions), query.bind(i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX)));
+    query.push(format_args!(
+        "SELECT p.place, p.revision, p.uid, p.version_at, CASE WHEN p.bytes < {most} THEN p.value END,
+                t.revision, m.compacted
+        FROM clock t CROSS JOIN compaction m CROSS JOIN LATERAL (
+            SELECT w.place, w.revision, c.uid, c.version_at {BYTES}
+            FROM unnest({revisions}::bigint[]) WITH ORDINALITY AS w (revision, place)
+            LEFT JOIN LATERAL (SELECT * FROM changes c WHERE c.revision = w.revision OFFSET 0) c ON true
+        ) p"
+    ));
+    query
+}

@@ -1,0 +1,133 @@
+//! The PostgreSQL engine: many servers on one database.
+//!
+//! Each server has one session that writes, one that hears of the commits of others, and a few that read. All of them are
+//! ordinary sessions with settings and prepared statements, so a pooler in between has to pool sessions, not transactions.
+//! Everything is in the schema `orlop` of the database, which has to be encoded in UTF-8. PostgreSQL 15 is the oldest that works.
+//!
+//! The address may say `sslmode` and `sslrootcert`, which mean what they mean to every PostgreSQL client: without them the
+//! connection is encrypted if the server can (`prefer`); `require` insists on it; `verify-full` with `sslrootcert=FILE` also
+//! verifies that it is the right server.
+
+mod address;
+mod bell;
+mod commit;
+mod compact;
+mod failure;
+mod limits;
+mod list;
+mod locks;
+mod read;
+mod readers;
+mod rows;
+mod schema;
+mod session;
+mod tls;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use model::{ObjectKey, Resource, Revision};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+use self::address::Address;
+use self::bell::Ring;
+use self::commit::Writer;
+use self::failure::closed;
+use self::readers::Readers;
+use self::session::Connector;
+use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
+use crate::types::{ClockState, Error, ListQuery, Page, Stored};
+
+/// How a server works with its database.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// How many sessions read.
+    pub readers: usize,
+    /// How often the clock is looked at, in case that a notification was lost: the longest that a commit of another server
+    /// can go unnoticed.
+    pub poll: Duration,
+    /// Whether to listen for notifications of commits. Without, other servers' commits are noticed by the poll alone.
+    pub listen: bool,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self { readers: 4, poll: Duration::from_secs(1), listen: true }
+    }
+}
+
+/// A PostgreSQL database.
+pub struct Postgres {
+    connector: Arc<Connector>,
+    writer: Mutex<Writer>,
+    readers: Readers,
+    ring: Arc<Ring>,
+    /// The sessions that read and the one that listens. They end with the engine at the latest.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Postgres {
+    /// Connects to a database, given as `postgres://user:password@host:port/database`, and sets it up if it is new.
+    pub async fn open(url: &str, options: &PostgresOptions) -> Result<Self, Error> {
+        let connector = Arc::new(Connector::new(Address::parse(url)?));
+        let address = connector.address();
+        let mut session = connector.connect(None).await.map_err(|failure| failure.on_open(address))?;
+        schema::migrate(&mut session, address).await?;
+        drop(session);
+        let mut tasks = JoinSet::new();
+        let readers = Readers::start(&connector, options.readers, &mut tasks);
+        let ring = Arc::new(Ring::new(read::clock(&readers).await?.current));
+        tasks.spawn(bell::attend(Arc::clone(&connector), Arc::clone(&ring), options.listen, options.poll));
+        let writer = Mutex::new(Writer::new(Arc::clone(&connector), Arc::clone(&ring)));
+        Ok(Self { connector, writer, readers, ring, tasks: Mutex::new(tasks) })
+    }
+}
+
+#[async_trait]
+impl Engine for Postgres {
+    async fn clock(&self) -> Result<ClockState, Error> {
+        read::clock(&self.readers).await
+    }
+
+    async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
+        read::object(&self.readers, key, at).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
+        list::list(&self.readers, query, self.ring.seen()).await
+    }
+
+    async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
+        if self.connector.is_closed() {
+            return Err(closed());
+        }
+        self.writer.lock().await.commit(batch).await
+    }
+
+    async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
+        read::changes(&self.readers, of, after, bound).await
+    }
+
+    async fn bell(&self) {
+        self.ring.rung().await;
+    }
+
+    async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
+        read::older_than(&self.readers, age).await
+    }
+
+    async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
+        compact::compact(&self.readers, through, limit).await
+    }
+
+    async fn close(&self) {
+        self.connector.close();
+        self.writer.lock().await.close();
+        // Their sessions go with them.
+        self.tasks.lock().await.shutdown().await;
+    }
+}

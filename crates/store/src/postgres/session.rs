@@ -1,0 +1,225 @@
+//! One connection to PostgreSQL, driven by whoever uses it, so that no task of its own has to be woken for each answer.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::{Address, CONNECT_TIMEOUT};
+use super::bell::Ring;
+use super::failure::{Failure, closed};
+use crate::types::Error;
+
+/// Every session begins with these settings.
+///
+/// Statistics are always too old while a database grows, and a plan that was right for an empty table is kept for ever by a
+/// prepared statement. So nothing is left to choose: every query is written such that only the plan that walks an index in key
+/// order remains when the others are switched off, and it is planned once.
+///
+/// The server gives up on a client that is gone as soon as the client gives up on the server. Above all a server that vanished
+/// in the middle of a commit must not hold the lock of the log for long.
+const SETTINGS: &str = "
+    SET search_path = orlop, pg_temp;
+    SET plan_cache_mode = force_generic_plan;
+    SET enable_seqscan = off;
+    SET enable_bitmapscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off;
+    SET enable_hashagg = off;
+    SET enable_sort = off;
+    SET enable_memoize = off;
+    SET max_parallel_workers_per_gather = 0;
+    SET jit = off;
+    SET work_mem = '64MB';
+    SET statement_timeout = '20s';
+    SET idle_in_transaction_session_timeout = '10s';
+    SET idle_session_timeout = 0;
+    SET client_connection_check_interval = '5s';
+    SET tcp_keepalives_idle = 10;
+    SET tcp_keepalives_interval = 5;
+    SET tcp_keepalives_count = 3;
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+";
+
+/// Longer than the server's own timeout for a statement, so that it is the server who says why, if it can.
+pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(25);
+
+type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
+/// Makes sessions.
+pub struct Connector {
+    address: Address,
+    closed: AtomicBool,
+}
+
+impl Connector {
+    /// For a database.
+    pub fn new(address: Address) -> Self {
+        Self { address, closed: AtomicBool::new(false) }
+    }
+
+    /// Where the sessions lead.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// From now on there are no new sessions.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// A new session; what it is notified of goes to `ring`.
+    pub async fn connect(&self, ring: Option<Arc<Ring>>) -> Result<Session, Failure> {
+        let connecting = async {
+            let (client, connection) = self.address.config().connect(self.address.tls()).await?;
+            let mut driver = Driver { connection: Some(connection), ring };
+            driver.run(client.batch_execute(SETTINGS)).await?;
+            Ok(Session { client, driver, statements: HashMap::new() })
+        };
+        timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or(Err(Failure::Late))
+    }
+}
+
+/// One connection and the statements that were prepared on it. It is closed when it is dropped; a transaction that is open
+/// then does not happen.
+pub struct Session {
+    /// Sends requests. The answers come only while [`Driver::run`] runs.
+    pub client: Client,
+    /// Moves the bytes.
+    pub driver: Driver,
+    statements: HashMap<String, Statement>,
+}
+
+impl Session {
+    /// Runs one statement, prepared at its first use.
+    pub async fn query(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+        let Self { client, driver, statements } = self;
+        let work = async {
+            let statement = match statements.get(sql) {
+                Some(statement) => statement.clone(),
+                None => {
+                    let statement = client.prepare(sql).await?;
+                    statements.insert(sql.to_owned(), statement.clone());
+                    statement
+                }
+            };
+            client.query(&statement, params).await
+        };
+        driver.within(STATEMENT_TIMEOUT, work).await
+    }
+}
+
+/// The half of a session that reads and writes the socket.
+pub struct Driver {
+    /// `None` when it is lost.
+    connection: Option<Connection<Socket, Stream>>,
+    ring: Option<Arc<Ring>>,
+}
+
+impl Driver {
+    /// Runs work that waits for this session. When the connection is lost, what waits for an answer fails.
+    pub async fn run<F: Future>(&mut self, work: F) -> F::Output {
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                return Poll::Ready(done);
+            }
+            self.poll(cx);
+            // What came in just now may be what the work waits for.
+            work.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// The same with an end.
+    pub async fn within<T>(
+        &mut self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
+        match self.run(timeout(limit, work)).await {
+            Ok(done) => Ok(done?),
+            Err(_) => Err(Failure::Late),
+        }
+    }
+
+    /// Waits until the connection is lost.
+    pub async fn lost(&mut self) {
+        poll_fn(|cx| {
+            self.poll(cx);
+            if self.connection.is_some() { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        while let Some(connection) = &mut self.connection {
+            match connection.poll_message(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Some(Ok(AsyncMessage::Notification(notification)))) => {
+                    if let Some(ring) = &self.ring {
+                        ring.heard(notification.process_id(), notification.payload());
+                    }
+                }
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(Some(Err(_)) | None) => self.connection = None,
+            }
+        }
+    }
+}
+
+/// The first pause after a failed attempt to connect; each further one doubles it.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// Keeps those who need a session from waiting one after the other for a server that does not answer: for a while after a
+/// failed attempt they hear at once what it said.
+#[derive(Default)]
+pub struct Gate {
+    failures: u32,
+    shut: Option<(Instant, Error)>,
+}
+
+impl Gate {
+    /// Connects, or says why not.
+    pub async fn connect(&mut self, connector: &Connector) -> Result<Session, Error> {
+        if connector.is_closed() {
+            return Err(closed());
+        }
+        if let Some((until, error)) = &self.shut
+            && Instant::now() < *until
+        {
+            return Err(error.clone());
+        }
+        match connector.connect(None).await {
+            Ok(session) => {
+                *self = Self::default();
+                Ok(session)
+            }
+            Err(failure) => {
+                let error = Error::from(failure);
+                tracing::warn!(%error, place = connector.address().place(), "cannot connect to PostgreSQL");
+                let pause = PAUSE.saturating_mul(1 << self.failures.min(6)).min(PAUSE_MAX);
+                self.failures = self.failures.saturating_add(1);
+                self.shut = Some((Instant::now() + pause, error.clone()));
+                Err(error)
+            }
+        }
+    }
+}
