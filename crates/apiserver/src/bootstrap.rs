@@ -31,6 +31,8 @@ async fn create(api: &ApiServer, path: &str, object: &serde_json::Value) -> Resu
     let response = api.answer(&Connection::InProcess(itself), request).await;
     match response.status().as_u16() {
         201 | 409 => Ok(()),
-        code => Err(Error::Internal { message: format!("{path}: the first objects could not be made: {code}") }),
+        code => {
+            Err(Error::Internal { message: format!("{path}: the first objects could not be made: {code}") })
+        }
     }
 }

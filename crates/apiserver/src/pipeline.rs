@@ -74,8 +74,7 @@ where
     };
     match target {
         Target::Resource { verb, place } => {
-            let body =
-                if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
+            let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
             verbs::dispatch(api, verb, place, query, head.headers, body).await
         }
         Target::Plain { method, path } => endpoints::answer(api, &method, &path, &query, &head.headers).await,
@@ -92,7 +91,9 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
     }
     match path::parse(uri.path()) {
         None => Err(Error::BadRequest { message: "the path is not UTF-8".to_owned() }),
-        Some(Place::Plain(path)) => Ok(Target::Plain { method: request.method().as_str().to_lowercase(), path }),
+        Some(Place::Plain(path)) => {
+            Ok(Target::Plain { method: request.method().as_str().to_lowercase(), path })
+        }
         Some(Place::Resource(place)) => {
             let query = Query::parse(uri.query().unwrap_or(""));
             let verb = request::verb(request.method(), &place, &query).ok_or(Error::MethodNotAllowed {

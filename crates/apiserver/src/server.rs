@@ -48,7 +48,8 @@ pub async fn serve(
             accepted = accept(&listener, &room) => accepted,
         };
         let Some((stream, slot)) = accepted else { continue };
-        let (acceptor, peers, api, shutdown) = (acceptor.clone(), peers.clone(), api.clone(), shutdown.clone());
+        let (acceptor, peers, api, shutdown) =
+            (acceptor.clone(), peers.clone(), api.clone(), shutdown.clone());
         connections.spawn(async move {
             connection(stream, acceptor, peers, api, shutdown).await;
             drop(slot);
@@ -77,7 +78,13 @@ async fn accept(
     }
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, peers: Peers, api: ApiServer, shutdown: Shutdown) {
+async fn connection(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    peers: Peers,
+    api: ApiServer,
+    shutdown: Shutdown,
+) {
     // Answers are small and their readers are waiting.
     let _ = stream.set_nodelay(true);
     let stream = match timeout(api.limits.head_timeout, acceptor.accept(stream)).await {

@@ -13,7 +13,7 @@ use std::str::Utf8Error;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-pub use yaml::parse_yaml;
+pub use yaml::{parse_yaml, to_yaml};
 
 /// A request body.
 #[derive(Clone, Debug, PartialEq)]

@@ -32,7 +32,8 @@ async fn main() -> Result<()> {
     for row in table["rows"].as_array().context("a table has rows")? {
         println!("{}", row["cells"]);
     }
-    let (_, gold) = send(&server, Method::GET, &format!("{SCORES}?fieldSelector=medal%3Dgold"), "", &Value::Null).await?;
+    let (_, gold) =
+        send(&server, Method::GET, &format!("{SCORES}?fieldSelector=medal%3Dgold"), "", &Value::Null).await?;
     println!("gold: {}", gold["items"][0]["metadata"]["name"]);
     Ok(())
 }
@@ -112,7 +113,8 @@ mod tests {
             let (code, _) = send(&server, method, &path, "", &json!({})).await.unwrap();
             assert_eq!(code, 405, "{path}");
         }
-        let (_, list) = send(&server, Method::GET, "/apis/games.example.com/v1", "", &Value::Null).await.unwrap();
+        let (_, list) =
+            send(&server, Method::GET, "/apis/games.example.com/v1", "", &Value::Null).await.unwrap();
         assert_eq!(list["resources"][0]["verbs"], json!(["create", "get", "list", "watch"]));
     }
 }

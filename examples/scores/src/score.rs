@@ -51,14 +51,8 @@ struct Board;
 
 impl TableRenderer for Board {
     fn columns(&self) -> Vec<Value> {
-        let column = |name: &str, kind: &str, format: &str| {
-            json!({"name": name, "type": kind, "format": format, "description": name, "priority": 0})
-        };
-        vec![
-            column("Name", "string", "name"),
-            column("Points", "integer", ""),
-            column("Medal", "string", ""),
-        ]
+        let column = |name: &str, kind: &str, format: &str| json!({"name": name, "type": kind, "format": format, "description": name, "priority": 0});
+        vec![column("Name", "string", "name"), column("Points", "integer", ""), column("Medal", "string", "")]
     }
 
     fn cells(&self, score: &Object, _now: Timestamp) -> Vec<Value> {

@@ -71,7 +71,9 @@ impl Authentication {
     pub fn identify(&self, connection: &Connection, headers: &HeaderMap) -> Result<Identity, Error> {
         let credentials = Credentials { connection, bearer: bearer(headers) };
         match connection {
-            Connection::InProcess(identity) | Connection::Certificate(identity) => return Ok(identity.clone()),
+            Connection::InProcess(identity) | Connection::Certificate(identity) => {
+                return Ok(identity.clone());
+            }
             Connection::Bare | Connection::BadCertificate(_) => {}
         }
         if let Some(identity) = credentials.bearer.and_then(|token| self.by_token(token)) {
@@ -92,7 +94,9 @@ impl Authentication {
                 tracing::info!(reason, "client certificate refused");
                 Err(Error::Unauthorized)
             }
-            _ if credentials.bearer.is_some() || headers.contains_key(AUTHORIZATION) => Err(Error::Unauthorized),
+            _ if credentials.bearer.is_some() || headers.contains_key(AUTHORIZATION) => {
+                Err(Error::Unauthorized)
+            }
             _ => Ok(Identity::anonymous()),
         }
     }

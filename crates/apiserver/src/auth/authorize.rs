@@ -51,7 +51,8 @@ const FOR_EVERYONE: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
 impl Authorizer for MastersOnly {
     fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
-        let public = matches!(question, Question::Path { verb: "get" | "head", path } if FOR_EVERYONE.contains(&path));
+        let public =
+            matches!(question, Question::Path { verb: "get" | "head", path } if FOR_EVERYONE.contains(&path));
         if public || caller.is_in("system:masters") {
             Decision::Allow
         } else {
@@ -107,7 +108,9 @@ mod tests {
                 assert_ne!(MastersOnly.decide(caller, question), Decision::Allow);
             }
         }
-        for (path, everyone) in [("/livez", true), ("/version", true), ("/livez/ping", false), ("/api", false)] {
+        for (path, everyone) in
+            [("/livez", true), ("/version", true), ("/livez/ping", false), ("/api", false)]
+        {
             let decision = MastersOnly.decide(&Identity::anonymous(), Question::Path { verb: "get", path });
             assert_eq!(decision == Decision::Allow, everyone, "{path}");
         }
@@ -125,7 +128,9 @@ mod tests {
             ..ResourcePath::default()
         };
         let question = Question::Resource { verb: Verb::Get, place: &place };
-        let Error::Forbidden { message, .. } = refusal(&Identity::anonymous(), question, "") else { panic!() };
+        let Error::Forbidden { message, .. } = refusal(&Identity::anonymous(), question, "") else {
+            panic!()
+        };
         assert_eq!(
             message,
             "User \"system:anonymous\" cannot get resource \"leases/status\" in API group \"coordination.k8s.io\" in the namespace \"n\""

@@ -16,7 +16,10 @@ pub fn wanted(headers: &HeaderMap) -> bool {
         let mut parts = clause.split(';').map(str::trim);
         let json = matches!(parts.next(), Some("application/json" | "*/*"));
         let parameters: Vec<&str> = parts.filter(|part| !part.starts_with("q=")).collect();
-        if json && ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"].iter().all(|p| parameters.contains(p))
+        if json
+            && ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"]
+                .iter()
+                .all(|p| parameters.contains(p))
         {
             return true;
         }

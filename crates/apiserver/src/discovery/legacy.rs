@@ -13,8 +13,11 @@ pub fn core_versions() -> Value {
 /// `/apis`
 pub fn groups(registry: &Registry) -> Value {
     let groups = registry.groups();
-    let groups: Vec<Value> =
-        groups.iter().filter(|(name, _)| !name.is_empty()).map(|(name, versions)| entry(name, versions)).collect();
+    let groups: Vec<Value> = groups
+        .iter()
+        .filter(|(name, _)| !name.is_empty())
+        .map(|(name, versions)| entry(name, versions))
+        .collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 

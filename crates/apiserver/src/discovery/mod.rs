@@ -60,7 +60,8 @@ pub(crate) fn paths(registry: &Registry) -> Vec<String> {
 /// The aggregated document, which clients keep until its tag changes.
 fn aggregate(registry: &Registry, core: bool, headers: &HeaderMap) -> Result<Response<Body>, Error> {
     let document = Value::to_string(&aggregated::document(registry, core));
-    let tag: String = digest(&SHA256, document.as_bytes()).as_ref().iter().map(|b| format!("{b:02X}")).collect();
+    let tag: String =
+        digest(&SHA256, document.as_bytes()).as_ref().iter().map(|b| format!("{b:02X}")).collect();
     let tag = format!("\"{tag}\"");
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let unchanged = known.flat_map(|value| value.split(',')).any(|value| value.trim() == tag);

@@ -27,8 +27,11 @@ pub struct Served {
 
 impl Served {
     fn new(resource_type: ResourceType) -> Self {
-        let opening =
-            format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", resource_type.kind, resource_type.api_version());
+        let opening = format!(
+            "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
+            resource_type.kind,
+            resource_type.api_version()
+        );
         Self { resource: resource_type.resource(), opening: opening.into(), resource_type }
     }
 }

@@ -83,7 +83,8 @@ pub trait Strategy: Send + Sync {
 
     /// Why field selectors may not name a field.
     fn check_field(&self, path: &str) -> Result<(), String> {
-        if matches!(path, "metadata.name" | "metadata.namespace") || self.selectable_fields().contains(&path) {
+        if matches!(path, "metadata.name" | "metadata.namespace") || self.selectable_fields().contains(&path)
+        {
             return Ok(());
         }
         Err(format!("field label not supported: {path}"))

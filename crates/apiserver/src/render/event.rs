@@ -111,7 +111,12 @@ impl EventFrame {
     }
 
     /// A bookmark: everything up to this revision has been sent.
-    pub fn write_bookmark(&mut self, out: &mut BytesMut, revision: Revision, initial: bool) -> Result<(), Error> {
+    pub fn write_bookmark(
+        &mut self,
+        out: &mut BytesMut,
+        revision: Revision,
+        initial: bool,
+    ) -> Result<(), Error> {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial {
             metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});

@@ -9,7 +9,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT, WARNING};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use model::Revision;
 use model::error::Error;
-use model::{protobuf, schema};
+use model::{json, protobuf, schema};
 use serde_json::Value;
 
 pub(crate) use event::{EventFrame, EventName};
@@ -73,13 +73,14 @@ pub(crate) fn without_version(object: &Object) -> Bytes {
 
 /// A value in the encoding that the client asked for.
 pub(crate) fn encode(form: Form, value: &Value) -> Result<Bytes, Error> {
-    let failed = |reason: String| Error::Internal { message: format!("the answer cannot be encoded: {reason}") };
+    let failed =
+        |reason: String| Error::Internal { message: format!("the answer cannot be encoded: {reason}") };
     Ok(match form.encoding {
-        // Until there is a YAML writer: every JSON document is a YAML document, too.
         Encoding::Json if form.pretty => {
             serde_json::to_vec_pretty(value).map_err(|error| failed(error.to_string()))?.into()
         }
-        Encoding::Json | Encoding::Yaml => serde_json::to_vec(value).map_err(|error| failed(error.to_string()))?.into(),
+        Encoding::Yaml => json::to_yaml(value).map_err(|error| failed(error.to_string()))?.into(),
+        Encoding::Json => serde_json::to_vec(value).map_err(|error| failed(error.to_string()))?.into(),
         Encoding::Protobuf => {
             let encoded = protobuf::encode(schema::builtin(), value);
             encoded.map_err(|error| failed(error.to_string()))?.into()

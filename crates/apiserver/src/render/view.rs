@@ -47,9 +47,9 @@ impl Include {
             "" | "Metadata" => Ok(Self::Metadata),
             "None" => Ok(Self::None),
             "Object" => Ok(Self::Object),
-            other => Err(Error::BadRequest {
-                message: format!("unrecognized includeObject value: {other:?}"),
-            }),
+            other => {
+                Err(Error::BadRequest { message: format!("unrecognized includeObject value: {other:?}") })
+            }
         }
     }
 }

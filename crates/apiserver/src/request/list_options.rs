@@ -107,7 +107,9 @@ impl WatchOptions {
 /// Reads a `resourceVersion`; the error is Kubernetes' text for it.
 pub fn parse_revision(text: &str) -> Result<Revision, String> {
     text.parse().map_err(|_| {
-        format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
+        format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+        )
     })
 }
 

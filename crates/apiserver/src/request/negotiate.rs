@@ -135,7 +135,6 @@ pub fn content_type(headers: &HeaderMap) -> &str {
     text.split(';').next().unwrap_or("").trim()
 }
 
-
 /// One clause of an `Accept` header.
 struct Clause<'a> {
     media_type: &'a str,
@@ -200,7 +199,10 @@ mod tests {
             accept("application/vnd.kubernetes.protobuf,application/json", CUSTOM),
             Some((Encoding::Json, View::Whole))
         );
-        assert_eq!(accept("application/json;q=0.5,application/yaml", ALL), Some((Encoding::Yaml, View::Whole)));
+        assert_eq!(
+            accept("application/json;q=0.5,application/yaml", ALL),
+            Some((Encoding::Yaml, View::Whole))
+        );
         assert_eq!(accept("text/html", ALL), None);
         assert_eq!(accept("application/vnd.kubernetes.protobuf", CUSTOM), None);
     }

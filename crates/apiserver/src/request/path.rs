@@ -105,8 +105,14 @@ mod tests {
 
     fn check(path: &str, expected: [&str; 6]) {
         let Some(Place::Resource(place)) = parse(path) else { panic!("{path} is not a resource") };
-        let got =
-            [&place.group, &place.version, &place.namespace, &place.resource, &place.name, &place.subresource];
+        let got = [
+            &place.group,
+            &place.version,
+            &place.namespace,
+            &place.resource,
+            &place.name,
+            &place.subresource,
+        ];
         assert_eq!(got.map(String::as_str), expected, "{path}");
     }
 
@@ -134,7 +140,9 @@ mod tests {
 
     #[test]
     fn discovery_and_the_rest_are_plain() {
-        for path in ["/", "/api", "/api/v1", "/apis/g/v1", "/healthz/ping", "/openapi/v3/apis/g/v1", "/version"] {
+        for path in
+            ["/", "/api", "/api/v1", "/apis/g/v1", "/healthz/ping", "/openapi/v3/apis/g/v1", "/version"]
+        {
             assert!(matches!(parse(path), Some(Place::Plain(_))), "{path}");
         }
         assert_eq!(parse("/api/v1/"), Some(Place::Plain("/api/v1".to_owned())));

@@ -19,30 +19,42 @@ pub struct Decoded {
 pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error> {
     let resource_type = &call.resource_type;
     let encoding = negotiate::body_encoding(&call.headers, resource_type.offer())?;
-    let unrecognized = |reason: String| Error::BadRequest {
-        message: format!("the object provided is unrecognized (must be of type {}): {reason}", resource_type.kind),
+    let unrecognized = |reason: String| {
+        let problem = format!("couldn't get version/kind; json parse error: {reason}");
+        Error::BadRequest { message: schema::unrecognized(&resource_type.kind, &problem, &call.body) }
     };
     let (value, duplicates) = match encoding {
         Encoding::Json => {
-            let parsed = json::parse(&call.body);
-            let parsed = parsed.map_err(|e| unrecognized(format!("couldn't get version/kind; json parse error: {e}")))?;
+            let parsed = json::parse(&call.body).map_err(|e| unrecognized(e.to_string()))?;
             (parsed.value, parsed.duplicates)
         }
         Encoding::Yaml => {
-            let parsed = json::parse(&call.body);
-            let parsed = parsed.map_err(|e| unrecognized(format!("couldn't get version/kind; yaml parse error: {e}")))?;
+            let parsed = json::parse_yaml(&call.body).map_err(|e| unrecognized(e.to_string()))?;
             (parsed.value, parsed.duplicates)
         }
         Encoding::Protobuf => {
-            let expected = (resource_type.api_version(), resource_type.kind.as_str());
-            let decoded = protobuf::decode(schema::builtin(), &call.body, (&expected.0, expected.1));
-            (decoded.map_err(|e| unrecognized(e.to_string()))?.value, Vec::new())
+            let version = resource_type.api_version();
+            let decoded = protobuf::decode(schema::builtin(), &call.body, (&version, &resource_type.kind));
+            (decoded.map_err(|e| undecodable(resource_type, &e, &call.body))?.value, Vec::new())
         }
     };
     let Value::Object(object) = value else {
         return Err(unrecognized("the body is not an object".to_owned()));
     };
     shape(resource_type, object, duplicates, validation)
+}
+
+/// Kubernetes' words for protobuf that cannot be read.
+fn undecodable(resource_type: &ResourceType, error: &protobuf::DecodeError, body: &[u8]) -> Error {
+    use protobuf::DecodeError;
+    match error {
+        DecodeError::Envelope(problem) => {
+            Error::BadRequest { message: schema::unrecognized(&resource_type.kind, problem, body) }
+        }
+        DecodeError::UnknownKind { api_version, kind } | DecodeError::Object { api_version, kind, .. } => {
+            cannot_be_handled(resource_type, kind, api_version, &error.to_string())
+        }
+    }
 }
 
 /// Brings a JSON object into the shape of its type: right kind, known fields, right types, without kind and version.
@@ -62,7 +74,7 @@ pub fn shape(
     match validation {
         FieldValidation::Strict if !complaints.is_empty() => {
             let message = format!("strict decoding error: {}", complaints.join(", "));
-            Err(cannot_be_handled(resource_type, &resource_type.kind, &resource_type.api_version(), &message))
+            Err(cannot_be_handled(resource_type, &resource_type.kind, &resource_type.version, &message))
         }
         FieldValidation::Ignore => Ok(Decoded { object, warnings: Vec::new() }),
         _ => Ok(Decoded { object, warnings: complaints }),
@@ -95,10 +107,12 @@ fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Error
 
 /// Decodes `DeleteOptions`.
 pub fn delete_options(call: &Call) -> Result<Value, Error> {
-    let bad = |reason: String| Error::BadRequest { message: format!("the delete options cannot be read: {reason}") };
+    let bad = |reason: String| Error::BadRequest {
+        message: format!("the delete options cannot be read: {reason}"),
+    };
     let value = match negotiate::body_encoding(&call.headers, Offer { protobuf: true })? {
         Encoding::Json => json::parse(&call.body).map_err(|e| bad(e.to_string()))?.value,
-        Encoding::Yaml => json::parse(&call.body).map_err(|e| bad(e.to_string()))?.value,
+        Encoding::Yaml => json::parse_yaml(&call.body).map_err(|e| bad(e.to_string()))?.value,
         Encoding::Protobuf => {
             let decoded = protobuf::decode(schema::builtin(), &call.body, ("v1", "DeleteOptions"));
             decoded.map_err(|e| bad(e.to_string()))?.value

@@ -33,7 +33,8 @@ pub async fn create_object(
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     check_place(call, &object)?;
-    let generated = metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
+    let generated =
+        metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
     let attempts = if generated { NAME_ATTEMPTS } else { 1 };
     let mut name = String::new();
     for _ in 0..attempts {
@@ -85,7 +86,9 @@ fn prepare(call: &Call, object: &mut Object) {
         let random = || uuid::Uuid::new_v4().as_fields().0;
         set_text(object, "name", &names::generated(&base, random));
     }
-    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"] {
+    for key in
+        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
+    {
         metadata::remove(object, key);
     }
     set_text(object, "uid", &uuid::Uuid::new_v4().to_string());

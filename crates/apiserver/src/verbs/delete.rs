@@ -108,7 +108,10 @@ fn decide(resource_type: &ResourceType, head: &Stored, mut object: Object, optio
     if may_go(resource_type, &object) {
         let attributes = attributes(resource_type, &object);
         let body = Encoded::new(&object);
-        return Step::Write(Write::Delete { key, expect, attributes, body }, Deleted::Gone(head.value.clone()));
+        return Step::Write(
+            Write::Delete { key, expect, attributes, body },
+            Deleted::Gone(head.value.clone()),
+        );
     }
     if is_being_deleted(&object) && before == finalizer_state(&object) {
         return Step::Nothing(Deleted::Waiting(head.value.clone()));
@@ -132,7 +135,11 @@ fn finalizer_state(object: &Object) -> Vec<String> {
     metadata::finalizers(object).into_iter().map(str::to_owned).collect()
 }
 
-fn check_preconditions(resource_type: &ResourceType, head: &Stored, options: &DeleteOptions) -> Result<(), Error> {
+fn check_preconditions(
+    resource_type: &ResourceType,
+    head: &Stored,
+    options: &DeleteOptions,
+) -> Result<(), Error> {
     let conflict = |message: String| Error::Conflict {
         group: resource_type.group.clone(),
         resource: resource_type.kind.clone(),

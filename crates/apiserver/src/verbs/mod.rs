@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
-use model::error::Error;
 use model::ObjectKey;
+use model::error::Error;
 
 use crate::api::ApiServer;
 use crate::body::Body;

@@ -37,7 +37,8 @@ pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
         }
     };
     let parsed = json::parse(&call.body);
-    let parsed = parsed.map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;
+    let parsed =
+        parsed.map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;
     let patch = Patch { kind, patch: parsed.value, duplicates: parsed.duplicates, options };
     write::change(&call, &patch, options).await
 }
@@ -62,7 +63,8 @@ impl Change for Patch {
         let shaped = shape(resource_type, object, self.duplicates.clone(), self.options.field_validation)?;
         let Decoded { mut object, warnings } = shaped;
         // What the patch did not touch is not a precondition of the client's.
-        if super::metadata::text(&object, "resourceVersion") == revision.to_string() && !self.names_revision() {
+        if super::metadata::text(&object, "resourceVersion") == revision.to_string() && !self.names_revision()
+        {
             super::metadata::remove(&mut object, "resourceVersion");
         }
         Ok(Changed { object, warnings })
@@ -73,12 +75,11 @@ impl Patch {
     fn names_revision(&self) -> bool {
         match self.kind {
             PatchKind::Merge => self.patch.pointer("/metadata/resourceVersion").is_some(),
-            PatchKind::Json => self
-                .patch
-                .as_array()
-                .into_iter()
-                .flatten()
-                .any(|operation| write::text_at(operation, "path").starts_with("/metadata/resourceVersion")),
+            PatchKind::Json => {
+                self.patch.as_array().into_iter().flatten().any(|operation| {
+                    write::text_at(operation, "path").starts_with("/metadata/resourceVersion")
+                })
+            }
         }
     }
 }

@@ -9,8 +9,8 @@ use super::body::{self, Decoded};
 use super::create::create_object;
 use super::metadata::{self, set_text};
 use super::options::WriteOptions;
-use super::write::{self, Change, Changed};
 use super::store_error;
+use super::write::{self, Change, Changed};
 use crate::body::Body;
 use crate::registry::Object;
 
@@ -31,16 +31,16 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     let Decoded { mut object, warnings } = body::decode(&call, options.field_validation)?;
     check_place(&call, &mut object)?;
     let strategy = &call.resource_type.strategy;
-    if !strategy.unconditional_update() && metadata::text(&object, "resourceVersion").is_empty() {
-        let detail = "must be specified for an update";
-        let error = FieldError::invalid("metadata.resourceVersion", "", detail);
-        return Err(call.resource_type.invalid(&call.place.name, vec![error]));
-    }
     if strategy.creates_on_update() && call.place.subresource.is_empty() {
         let absent = call.api.store.get(&call.key(), None).await.map_err(store_error)?.is_none();
         if absent && metadata::text(&object, "resourceVersion").is_empty() {
             return create_object(&call, object, &warnings, options).await;
         }
+    }
+    if !strategy.unconditional_update() && metadata::text(&object, "resourceVersion").is_empty() {
+        let detail = "must be specified for an update";
+        let error = FieldError::invalid("metadata.resourceVersion", 0, detail);
+        return Err(call.resource_type.invalid(&call.place.name, vec![error]));
     }
     write::change(&call, &Replace { object, warnings }, options).await
 }
@@ -50,7 +50,8 @@ fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
     let expected = &call.place.name;
     let name = metadata::text(object, "name");
     if !name.is_empty() && name != expected {
-        let message = format!("the name of the object ({name}) does not match the name on the URL ({expected})");
+        let message =
+            format!("the name of the object ({name}) does not match the name on the URL ({expected})");
         return Err(Error::BadRequest { message });
     }
     let namespace = metadata::text(object, "namespace");

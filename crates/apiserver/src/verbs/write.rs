@@ -31,7 +31,11 @@ pub struct Changed {
 }
 
 /// Applies a change to the object that the path names, again if others are faster and the change does not forbid it.
-pub async fn change(call: &Call, change: &dyn Change, options: WriteOptions) -> Result<Response<Body>, Error> {
+pub async fn change(
+    call: &Call,
+    change: &dyn Change,
+    options: WriteOptions,
+) -> Result<Response<Body>, Error> {
     let key = call.key();
     for _ in 0..ATTEMPTS {
         let Some(head) = call.api.store.get(&key, None).await.map_err(store_error)? else {
@@ -86,7 +90,8 @@ async fn commit(
 fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bool, Error> {
     let uid = metadata::text(object, "uid");
     if !uid.is_empty() && uid != head.uid.0 {
-        let message = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", head.uid);
+        let message =
+            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", head.uid);
         return Err(call.resource_type.conflict(&head.key.name, message));
     }
     let version = metadata::text(object, "resourceVersion");
@@ -176,7 +181,9 @@ pub async fn check_namespace(call: &Call, name: &str) -> Result<(), Error> {
             group: call.resource_type.group.clone(),
             resource: call.resource_type.plural.clone(),
             name: name.to_owned(),
-            message: format!("unable to create new content in namespace {namespace} because it is being terminated"),
+            message: format!(
+                "unable to create new content in namespace {namespace} because it is being terminated"
+            ),
         });
     }
     Ok(())

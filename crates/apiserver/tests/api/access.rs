@@ -16,7 +16,11 @@ fn nobody() -> Identity {
 /// Every method on every kind of path of every type.
 fn requests() -> Vec<(Method, String)> {
     let mut all = Vec::new();
-    let bases = ["/api/v1/namespaces/default/secrets", "/api/v1/namespaces", "/apis/scheduling.k8s.io/v1/priorityclasses"];
+    let bases = [
+        "/api/v1/namespaces/default/secrets",
+        "/api/v1/namespaces",
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+    ];
     for base in bases {
         for method in [Method::GET, Method::POST, Method::DELETE] {
             all.push((method, base.to_owned()));

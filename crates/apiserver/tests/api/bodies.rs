@@ -24,8 +24,14 @@ async fn hostile_bodies_are_refused_and_change_nothing() {
         ("deep nesting", nested.into_bytes()),
         ("wrong types", b"{\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":1}}".to_vec()),
         ("metadata as text", b"{\"metadata\":\"a\"}".to_vec()),
-        ("another kind", json!({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}}).to_string().into()),
-        ("another version", json!({"kind": "ConfigMap", "apiVersion": "v2", "metadata": {"name": "a"}}).to_string().into()),
+        (
+            "another kind",
+            json!({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}}).to_string().into(),
+        ),
+        (
+            "another version",
+            json!({"kind": "ConfigMap", "apiVersion": "v2", "metadata": {"name": "a"}}).to_string().into(),
+        ),
         ("a bad name", json!({"metadata": {"name": "Not_A_Name"}}).to_string().into()),
         ("a name with a slash", json!({"metadata": {"name": "a/b"}}).to_string().into()),
         ("a bad label", json!({"metadata": {"name": "a", "labels": {"-": "x"}}}).to_string().into()),
@@ -52,7 +58,8 @@ async fn a_body_past_three_mebibytes_is_too_large() {
 async fn unknown_media_types_are_refused() {
     let client = Client::new().await;
     let body = json!({"metadata": {"name": "a"}}).to_string();
-    let answer = client.send(Method::POST, CONFIGMAPS, &[("content-type", "text/plain")], body.as_bytes()).await;
+    let answer =
+        client.send(Method::POST, CONFIGMAPS, &[("content-type", "text/plain")], body.as_bytes()).await;
     assert_eq!(answer.failure().1, "UnsupportedMediaType");
     let answer = client.send(Method::GET, CONFIGMAPS, &[("accept", "text/html")], b"").await;
     assert_eq!(answer.failure().1, "NotAcceptable");

@@ -21,7 +21,9 @@ async fn a_selection_is_deleted_and_the_rest_stays() {
     assert_eq!(deleted["items"].as_array().unwrap().len(), 601);
     let left = client.get(CONFIGMAPS).await.json();
     assert_eq!(left["items"].as_array().unwrap().len(), 101);
-    assert!(client.get(&format!("{CONFIGMAPS}/held")).await.json()["metadata"]["deletionTimestamp"].is_string());
+    assert!(
+        client.get(&format!("{CONFIGMAPS}/held")).await.json()["metadata"]["deletionTimestamp"].is_string()
+    );
 }
 
 #[tokio::test]

@@ -5,14 +5,16 @@ use serde_json::{Value, json};
 
 use crate::client::{CONFIGMAPS, Client};
 
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
 #[tokio::test]
 async fn the_old_form_lists_groups_and_resources() {
     let client = Client::new().await;
     assert_eq!(client.get("/api").await.json()["versions"], json!(["v1"]));
     let groups = client.get("/apis").await.json();
-    let names: Vec<&Value> = groups["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
+    let names: Vec<&Value> =
+        groups["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
     assert!(names.contains(&&json!("coordination.k8s.io")) && !names.contains(&&json!("")));
     let group = client.get("/apis/coordination.k8s.io").await.json();
     assert_eq!((&group["kind"], &group["preferredVersion"]["version"]), (&json!("APIGroup"), &json!("v1")));
@@ -92,7 +94,9 @@ async fn metrics_count_requests_by_verb_and_resource() {
     client.get(CONFIGMAPS).await;
     let text = String::from_utf8(client.get("/metrics").await.bytes.to_vec()).unwrap();
     let line = text.lines().find(|line| {
-        line.starts_with("apiserver_request_total{") && line.contains("\"list\"") && line.contains("\"configmaps\"")
+        line.starts_with("apiserver_request_total{")
+            && line.contains("\"list\"")
+            && line.contains("\"configmaps\"")
     });
     assert!(line.is_some_and(|line| line.ends_with(" 1")), "{text}");
     assert!(text.contains("apiserver_request_duration_seconds_bucket{"), "{text}");

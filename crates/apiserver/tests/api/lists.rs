@@ -49,7 +49,9 @@ async fn pages_show_one_state_and_count_what_is_left() {
     let token = second["metadata"]["continue"].as_str().unwrap();
     let third = client.get(&format!("{CONFIGMAPS}?limit=2&continue={token}")).await.json();
     assert_eq!(names(&third), ["c4"]);
-    assert!(third["metadata"].get("continue").is_none() && third["metadata"].get("remainingItemCount").is_none());
+    assert!(
+        third["metadata"].get("continue").is_none() && third["metadata"].get("remainingItemCount").is_none()
+    );
     let selected = client.get(&format!("{CONFIGMAPS}?limit=1&labelSelector=parity")).await.json();
     assert!(selected["metadata"].get("remainingItemCount").is_none(), "nobody counts a selection");
 }
@@ -88,7 +90,11 @@ async fn versions_mean_what_kubernetes_documents() {
     let limited = client.get(&format!("{CONFIGMAPS}?resourceVersion={before}&limit=9")).await.json();
     assert_eq!(names(&limited), ["c0"]);
     for query in ["resourceVersion=0", &format!("resourceVersion={before}"), "resourceVersion=0&limit=9"] {
-        assert_eq!(names(&client.get(&format!("{CONFIGMAPS}?{query}")).await.json()), ["c0", "later"], "{query}");
+        assert_eq!(
+            names(&client.get(&format!("{CONFIGMAPS}?{query}")).await.json()),
+            ["c0", "later"],
+            "{query}"
+        );
     }
     for query in ["resourceVersion=99999", "resourceVersion=99999&resourceVersionMatch=Exact"] {
         let future = client.get(&format!("{CONFIGMAPS}?{query}")).await;
@@ -144,11 +150,14 @@ async fn selectors_select() {
     }
     let everywhere = client.get("/api/v1/configmaps?fieldSelector=metadata.name%3Dc2").await.json();
     assert_eq!(names(&everywhere), ["c2"]);
-    client.create("/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "s"}, "type": "x/y"})).await;
+    client
+        .create("/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "s"}, "type": "x/y"}))
+        .await;
     client.create("/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "o"}})).await;
     let typed = client.get("/api/v1/secrets?fieldSelector=type%3DOpaque").await.json();
     assert_eq!(names(&typed), ["o"]);
-    let active = client.get("/api/v1/namespaces?fieldSelector=status.phase%3DActive,metadata.name%3Ddefault").await;
+    let active =
+        client.get("/api/v1/namespaces?fieldSelector=status.phase%3DActive,metadata.name%3Ddefault").await;
     assert_eq!(names(&active.json()), ["default"]);
 }
 
@@ -157,7 +166,9 @@ async fn a_long_list_comes_whole() {
     let client = with_objects(1).await;
     let text = "x".repeat(10_000);
     for i in 0..1200 {
-        client.create(CONFIGMAPS, &json!({"metadata": {"name": format!("l{i:04}")}, "data": {"t": text}})).await;
+        client
+            .create(CONFIGMAPS, &json!({"metadata": {"name": format!("l{i:04}")}, "data": {"t": text}}))
+            .await;
     }
     let list = client.get(CONFIGMAPS).await.json();
     assert_eq!(names(&list).len(), 1201);

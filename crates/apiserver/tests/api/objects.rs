@@ -30,7 +30,8 @@ async fn a_second_create_and_a_missing_object_are_refused_in_kubernetes_words() 
     let missing = client.get(&at("b")).await;
     assert_eq!(missing.failure(), (404, "NotFound".into(), "configmaps \"b\" not found".into()));
     assert_eq!(missing.json()["details"], json!({"name": "b", "kind": "configmaps"}));
-    let nowhere = client.post("/api/v1/namespaces/none/configmaps", &json!({"metadata": {"name": "a"}})).await;
+    let nowhere =
+        client.post("/api/v1/namespaces/none/configmaps", &json!({"metadata": {"name": "a"}})).await;
     assert_eq!(nowhere.failure().2, "namespaces \"none\" not found");
 }
 
@@ -69,10 +70,7 @@ async fn name_and_namespace_must_be_those_of_the_path() {
     let other = client.post(CONFIGMAPS, &json!({"metadata": {"name": "b", "namespace": "other"}})).await;
     assert_eq!(other.failure().0, 400);
     let renamed = client.put(&at("a"), &json!({"metadata": {"name": "b"}})).await;
-    assert_eq!(
-        renamed.failure().2,
-        "the name of the object (b) does not match the name on the URL (a)"
-    );
+    assert_eq!(renamed.failure().2, "the name of the object (b) does not match the name on the URL (a)");
 }
 
 #[tokio::test]
@@ -159,7 +157,8 @@ async fn a_deletion_heeds_its_preconditions() {
         let refused = client.send(Method::DELETE, &at("a"), &[], body.as_bytes()).await;
         assert_eq!(refused.failure().1, "Conflict");
     }
-    let right = json!({"uid": made["metadata"]["uid"], "resourceVersion": made["metadata"]["resourceVersion"]});
+    let right =
+        json!({"uid": made["metadata"]["uid"], "resourceVersion": made["metadata"]["resourceVersion"]});
     let body = json!({ "preconditions": right }).to_string();
     assert_eq!(client.send(Method::DELETE, &at("a"), &[], body.as_bytes()).await.code, 200);
 }
@@ -202,7 +201,8 @@ async fn a_dry_run_answers_and_writes_nothing() {
     let made = client.post(&format!("{CONFIGMAPS}?dryRun=All"), &json!({"metadata": {"name": "a"}})).await;
     assert_eq!(made.code, 201);
     assert!(made.json()["metadata"].get("resourceVersion").is_none());
-    let twice = client.post(&format!("{CONFIGMAPS}?dryRun=All"), &json!({"metadata": {"name": "there"}})).await;
+    let twice =
+        client.post(&format!("{CONFIGMAPS}?dryRun=All"), &json!({"metadata": {"name": "there"}})).await;
     assert_eq!(twice.failure().1, "AlreadyExists");
     let there = format!("{}?dryRun=All", at("there"));
     assert_eq!(client.merge(&there, &json!({"data": {"x": "1"}})).await.json()["data"]["x"], "1");
@@ -216,14 +216,21 @@ async fn a_dry_run_answers_and_writes_nothing() {
 async fn a_lease_is_made_by_an_update() {
     let client = Client::new().await;
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
-    assert_eq!(client.put(path, &json!({"metadata": {"name": "l"}})).await.code, 201);
-    assert_eq!(client.put(path, &json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}})).await.code, 200);
+    let made = client.put(path, &json!({"metadata": {"name": "l"}})).await;
+    assert_eq!(made.code, 201);
+    let blind = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}});
+    assert_eq!(client.put(path, &blind).await.failure().1, "Invalid", "an update needs a version");
+    let mut next = made.json();
+    next["spec"] = json!({"holderIdentity": "me"});
+    assert_eq!(client.put(path, &next).await.code, 200);
 }
 
 #[tokio::test]
 async fn a_namespace_keeps_its_status_apart_and_ends_in_two_steps() {
     let client = Client::new().await;
-    let made = client.create("/api/v1/namespaces", &json!({"metadata": {"name": "n"}, "status": {"phase": "X"}})).await;
+    let made = client
+        .create("/api/v1/namespaces", &json!({"metadata": {"name": "n"}, "status": {"phase": "X"}}))
+        .await;
     assert_eq!(made["status"]["phase"], "Active");
     assert_eq!(made["spec"]["finalizers"], json!(["kubernetes"]));
     assert_eq!(made["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "n"}));
@@ -245,7 +252,9 @@ async fn methods_and_paths_that_do_not_exist_say_so() {
     assert_eq!(client.put(CONFIGMAPS, &json!({})).await.failure().0, 405);
     assert_eq!(client.delete("/api/v1/namespaces").await.failure().0, 405);
     assert_eq!(client.post("/api/v1/configmaps", &json!({"metadata": {"name": "a"}})).await.failure().0, 405);
-    for path in ["/api/v1/foos", "/api/v2", "/apis/none/v1/x", "/api/v1/namespaces/default/configmaps/a/status", "/x"] {
+    for path in
+        ["/api/v1/foos", "/api/v2", "/apis/none/v1/x", "/api/v1/namespaces/default/configmaps/a/status", "/x"]
+    {
         assert_eq!(client.get(path).await.failure().0, 404, "{path}");
     }
 }

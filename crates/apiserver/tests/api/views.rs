@@ -16,7 +16,8 @@ async fn a_table_has_a_row_per_object() {
     }
     let table = client.send(Method::GET, CONFIGMAPS, &[("accept", TABLE)], b"").await.json();
     assert_eq!((&table["kind"], &table["apiVersion"]), (&json!("Table"), &json!("meta.k8s.io/v1")));
-    let columns: Vec<&Value> = table["columnDefinitions"].as_array().unwrap().iter().map(|c| &c["name"]).collect();
+    let columns: Vec<&Value> =
+        table["columnDefinitions"].as_array().unwrap().iter().map(|c| &c["name"]).collect();
     assert_eq!(columns, ["Name", "Data", "Age"]);
     let rows = table["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[1]["cells"][0], &rows[1]["cells"][1]), (2, &json!("b"), &json!(1)));
@@ -74,7 +75,8 @@ async fn people_get_indented_json() {
 async fn protobuf_goes_in_and_out() {
     const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
     let client = Client::new().await;
-    let object = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"x": "1"}});
+    let object =
+        json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"x": "1"}});
     let body = model::protobuf::encode(schema::builtin(), &object).unwrap();
     let headers = [("content-type", PROTOBUF), ("accept", PROTOBUF)];
     let answer = client.send(Method::POST, CONFIGMAPS, &headers, &body).await;

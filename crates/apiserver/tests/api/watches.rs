@@ -11,7 +11,8 @@ async fn a_watch_from_a_version_tells_every_later_change_once_in_order() {
     let made = client.create(CONFIGMAPS, &json!({"metadata": {"name": "a"}})).await;
     client.create(CONFIGMAPS, &json!({"metadata": {"name": "b"}})).await;
     client.create("/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "s"}})).await;
-    let mut watch = client.watch(&format!("{CONFIGMAPS}?watch=true&resourceVersion={}", version(&made))).await;
+    let mut watch =
+        client.watch(&format!("{CONFIGMAPS}?watch=true&resourceVersion={}", version(&made))).await;
     watch.expect(&[("ADDED", "b")]).await;
     client.merge(&format!("{CONFIGMAPS}/a"), &json!({"data": {"x": "1"}})).await;
     client.delete(&format!("{CONFIGMAPS}/b")).await;
@@ -40,7 +41,8 @@ async fn a_watch_without_a_version_begins_with_the_state() {
 async fn initial_events_end_with_a_bookmark() {
     let client = Client::new().await;
     client.create(CONFIGMAPS, &json!({"metadata": {"name": "a"}})).await;
-    let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let query =
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let mut watch = client.watch(&format!("{CONFIGMAPS}?{query}")).await;
     watch.expect(&[("ADDED", "a")]).await;
     let bookmark = watch.next().await.unwrap();
@@ -56,7 +58,8 @@ async fn initial_events_end_with_a_bookmark() {
 async fn objects_enter_and_leave_a_selection() {
     let client = Client::new().await;
     let object = |color: &str| json!({"metadata": {"labels": {"color": color}}});
-    let made = client.create(CONFIGMAPS, &json!({"metadata": {"name": "a", "labels": {"color": "red"}}})).await;
+    let made =
+        client.create(CONFIGMAPS, &json!({"metadata": {"name": "a", "labels": {"color": "red"}}})).await;
     let query = format!("watch=true&labelSelector=color%3Dred&resourceVersion={}", version(&made));
     let mut watch = client.watch(&format!("{CONFIGMAPS}?{query}")).await;
     let path = format!("{CONFIGMAPS}/a");
@@ -78,7 +81,8 @@ async fn a_single_object_is_watched_by_name_and_on_the_old_path() {
     for name in ["a", "b"] {
         client.create(CONFIGMAPS, &json!({"metadata": {"name": name}})).await;
     }
-    let mut by_field = client.watch(&format!("{CONFIGMAPS}?watch=true&fieldSelector=metadata.name%3Db")).await;
+    let mut by_field =
+        client.watch(&format!("{CONFIGMAPS}?watch=true&fieldSelector=metadata.name%3Db")).await;
     let mut old = client.watch("/api/v1/watch/namespaces/default/configmaps/b").await;
     let mut all = client.watch("/api/v1/watch/configmaps").await;
     by_field.expect(&[("ADDED", "b")]).await;
@@ -96,7 +100,8 @@ async fn a_watch_ends_after_its_time_with_a_last_bookmark() {
     let client = Client::new().await;
     let made = client.create(CONFIGMAPS, &json!({"metadata": {"name": "a"}})).await;
     client.create("/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "s"}})).await;
-    let query = format!("watch=true&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion={}", version(&made));
+    let query =
+        format!("watch=true&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion={}", version(&made));
     let mut watch = client.watch(&format!("{CONFIGMAPS}?{query}")).await;
     let bookmark = watch.next().await.unwrap();
     assert_eq!(bookmark["type"], "BOOKMARK");

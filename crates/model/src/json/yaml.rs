@@ -4,6 +4,8 @@ use serde::de::DeserializeSeed;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Options, alias_limits, budget, options, with_deserializer_from_str_with_options};
 
+use serde_json::Value;
+
 use super::{JsonError, Notes, Parsed, parse};
 
 /// Ten times the largest body; far less than a few aliases could ask for.
@@ -32,6 +34,11 @@ pub fn parse_yaml(bytes: &[u8]) -> Result<Parsed, JsonError> {
         parsed.duplicates.push(strict.message);
     }
     Ok(parsed)
+}
+
+/// Writes a value as a YAML document, with its keys sorted.
+pub fn to_yaml(value: &Value) -> Result<String, JsonError> {
+    serde_saphyr::to_string(value).map_err(|error| JsonError { message: format!("yaml: {error}") })
 }
 
 fn document(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Parsed, JsonError> {
