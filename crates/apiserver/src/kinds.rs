@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use model::error::{Error, FieldError};
+use model::error::FieldError;
 use model::kinds::{self, KindRules};
 use model::names::NameRule;
 use model::schema::{self, TypeId, check};
+use model::validation::validate_standard_finalizers;
 use serde_json::{Value, json};
 
 use crate::registry::{Object, ResourceType, Strategy, Subresource, TableRenderer};
@@ -64,8 +65,7 @@ fn resource_type(row: &Row) -> ResourceType {
         resource_type.verbs = Verbs::ALL.without(Verb::DeleteCollection);
     }
     let selectable = rules.selectable.iter().map(|field| field.path).collect();
-    let version = row.version;
-    resource_type.strategy = Arc::new(BuiltIn { rules, type_id, version, selectable });
+    resource_type.strategy = Arc::new(BuiltIn { rules, type_id, selectable });
     resource_type.table = Arc::new(Columns(rules));
     resource_type
 }
@@ -81,16 +81,14 @@ fn subresource(name: &str) -> Subresource {
 struct BuiltIn {
     rules: &'static KindRules,
     type_id: TypeId,
-    version: &'static str,
     selectable: Vec<&'static str>,
 }
 
 impl Strategy for BuiltIn {
-    fn decode(&self, object: &mut Object) -> Result<Vec<String>, Error> {
+    fn decode(&self, object: &mut Object) -> Result<Vec<String>, String> {
         let mut value = Value::Object(std::mem::take(object));
-        let checked = check(schema::builtin(), self.type_id, &mut value).map_err(|mismatch| {
-            Error::BadRequest { message: mismatch.of_body(self.version, self.rules.kind) }
-        })?;
+        let checked =
+            check(schema::builtin(), self.type_id, &mut value).map_err(|mismatch| mismatch.to_string())?;
         if let Value::Object(fields) = value {
             *object = fields;
         }
@@ -106,7 +104,9 @@ impl Strategy for BuiltIn {
     }
 
     fn validate_create(&self, object: &Object) -> Vec<FieldError> {
-        (self.rules.validate_create)(object)
+        let mut errors = validate_standard_finalizers(object);
+        errors.extend((self.rules.validate_create)(object));
+        errors
     }
 
     fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
@@ -117,10 +117,12 @@ impl Strategy for BuiltIn {
     }
 
     fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {
-        match self.rules.subresource(subresource) {
+        let mut errors = validate_standard_finalizers(new);
+        errors.extend(match self.rules.subresource(subresource) {
             Some(part) => (part.validate_update)(new, old),
             None => (self.rules.validate_update)(new, old),
-        }
+        });
+        errors
     }
 
     fn canonicalize(&self, object: &mut Object) {

@@ -1,6 +1,6 @@
 //! What is particular to a resource type when its objects are written: checks, defaults, validation, selectable fields.
 
-use model::error::{Error, FieldError};
+use model::error::FieldError;
 use model::names::NameRule;
 use serde_json::{Map, Value};
 
@@ -11,8 +11,9 @@ pub type Object = Map<String, Value>;
 ///
 /// Only `decode`, `default` and the two `prepare` hooks may change the object.
 pub trait Strategy: Send + Sync {
-    /// Brings a decoded body into the shape of the type: refuses wrong types, drops unknown fields and says so, a sentence each.
-    fn decode(&self, _object: &mut Object) -> Result<Vec<String>, Error> {
+    /// Brings a decoded body into the shape of the type: refuses wrong types, drops unknown fields and says so,
+    /// a sentence each.
+    fn decode(&self, _object: &mut Object) -> Result<Vec<String>, String> {
         Ok(Vec::new())
     }
 

@@ -41,7 +41,8 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error
     let Value::Object(object) = value else {
         return Err(unrecognized("the body is not an object".to_owned()));
     };
-    shape(resource_type, object, duplicates, validation)
+    shape(resource_type, object, duplicate_fields(&duplicates), validation)
+        .map_err(|unfit| unfit.of_body(resource_type))
 }
 
 /// Kubernetes' words for protobuf that cannot be read.
@@ -52,8 +53,27 @@ fn undecodable(resource_type: &ResourceType, error: &protobuf::DecodeError, body
             Error::BadRequest { message: schema::unrecognized(&resource_type.kind, problem, body) }
         }
         DecodeError::UnknownKind { api_version, kind } | DecodeError::Object { api_version, kind, .. } => {
-            cannot_be_handled(resource_type, kind, api_version, &error.to_string())
+            let (kind, version) = (kind.clone(), api_version.clone());
+            Unfit { kind, version, reason: error.to_string() }.of_body(resource_type)
         }
+    }
+}
+
+/// Why an object is none of the type.
+pub struct Unfit {
+    kind: String,
+    version: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Unfit {
+    /// Kubernetes' words for a body that cannot become an object of the type.
+    fn of_body(self, resource_type: &ResourceType) -> Error {
+        let Self { kind, version, reason } = self;
+        let expected = &resource_type.kind;
+        let message = format!("{kind} in version {version:?} cannot be handled as a {expected}: {reason}");
+        Error::BadRequest { message }
     }
 }
 
@@ -61,48 +81,46 @@ fn undecodable(resource_type: &ResourceType, error: &protobuf::DecodeError, body
 pub fn shape(
     resource_type: &ResourceType,
     mut object: Object,
-    duplicates: Vec<String>,
+    mut complaints: Vec<String>,
     validation: FieldValidation,
-) -> Result<Decoded, Error> {
+) -> Result<Decoded, Unfit> {
     check_kind(resource_type, &object)?;
     object.remove("kind");
     object.remove("apiVersion");
-    let unknown = resource_type.strategy.decode(&mut object)?;
-    let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-    let mut complaints: Vec<String> = duplicates.collect();
-    complaints.extend(unknown);
+    let unfit = |reason: String| Unfit {
+        kind: resource_type.kind.clone(),
+        version: resource_type.version.clone(),
+        reason,
+    };
+    complaints.extend(resource_type.strategy.decode(&mut object).map_err(unfit)?);
     match validation {
         FieldValidation::Strict if !complaints.is_empty() => {
-            let message = format!("strict decoding error: {}", complaints.join(", "));
-            Err(cannot_be_handled(resource_type, &resource_type.kind, &resource_type.version, &message))
+            Err(unfit(format!("strict decoding error: {}", complaints.join(", "))))
         }
         FieldValidation::Ignore => Ok(Decoded { object, warnings: Vec::new() }),
         _ => Ok(Decoded { object, warnings: complaints }),
     }
 }
 
-/// Kubernetes' words for a body that cannot become an object of the type.
-pub fn cannot_be_handled(resource_type: &ResourceType, kind: &str, version: &str, reason: &str) -> Error {
-    let expected = &resource_type.kind;
-    let message = format!("{kind} in version {version:?} cannot be handled as a {expected}: {reason}");
-    Error::BadRequest { message }
+/// The complaints about keys that came twice.
+pub fn duplicate_fields(paths: &[String]) -> Vec<String> {
+    paths.iter().map(|path| format!("duplicate field {path:?}")).collect()
 }
 
 /// Kind and version may be left out; what is there must be those of the path.
-fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Error> {
+fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit> {
     let text = |key| object.get(key).and_then(Value::as_str).unwrap_or("");
     let expected = resource_type.api_version();
     let kind = if text("kind").is_empty() { resource_type.kind.as_str() } else { text("kind") };
     let version = if text("apiVersion").is_empty() { expected.as_str() } else { text("apiVersion") };
-    if version != expected {
-        let reason = format!("no kind {kind:?} is registered for version {version:?}");
-        return Err(cannot_be_handled(resource_type, kind, version, &reason));
-    }
-    if kind != resource_type.kind {
-        let reason = format!("{kind} is another kind than {}", resource_type.kind);
-        return Err(cannot_be_handled(resource_type, kind, version, &reason));
-    }
-    Ok(())
+    let reason = if version != expected {
+        format!("no kind {kind:?} is registered for version {version:?}")
+    } else if kind != resource_type.kind {
+        format!("{kind} is another kind than {}", resource_type.kind)
+    } else {
+        return Ok(());
+    };
+    Err(Unfit { kind: kind.to_owned(), version: version.to_owned(), reason })
 }
 
 /// Decodes `DeleteOptions`.

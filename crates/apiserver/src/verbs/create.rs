@@ -80,6 +80,9 @@ fn prepare(call: &Call, object: &mut Object) {
     let resource_type = &call.resource_type;
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
+    } else {
+        // Kubernetes forgives a namespace where none belongs.
+        metadata::remove(object, "namespace");
     }
     let base = metadata::text(object, "generateName").to_owned();
     if metadata::text(object, "name").is_empty() && !base.is_empty() {
@@ -105,9 +108,6 @@ fn validate(call: &Call, object: &Object) -> Result<(), Error> {
     let name = metadata::text(object, "name");
     let mut errors: Vec<FieldError> =
         validate_object_meta(object, resource_type.namespaced, resource_type.strategy.name_rule());
-    if !resource_type.namespaced && !metadata::text(object, "namespace").is_empty() {
-        errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
-    }
     errors.extend(resource_type.strategy.validate_create(object));
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(name, errors)) }
 }

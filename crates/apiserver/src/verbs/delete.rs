@@ -70,7 +70,7 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
         if options.dry_run {
             return Ok(deleted);
         }
-        match call.api.store.write(vec![write]).await {
+        match call.api.store.write(vec![*write]).await {
             Ok(written) => {
                 let value = written.into_iter().next().map(|written| written.value);
                 return Ok(match deleted {
@@ -91,17 +91,14 @@ enum Step {
     /// It is on its way out already.
     Nothing(Deleted),
     /// Write this; then this is the outcome.
-    Write(Write, Deleted),
+    Write(Box<Write>, Deleted),
 }
 
 fn decide(resource_type: &ResourceType, head: &Stored, mut object: Object, options: &DeleteOptions) -> Step {
     let before = finalizer_state(&object);
-    match options.propagation {
-        Some(propagation) => {
-            set_finalizer(&mut object, ORPHAN, propagation == Propagation::Orphan);
-            set_finalizer(&mut object, FOREGROUND, propagation == Propagation::Foreground);
-        }
-        None => {}
+    if let Some(propagation) = options.propagation {
+        set_finalizer(&mut object, ORPHAN, propagation == Propagation::Orphan);
+        set_finalizer(&mut object, FOREGROUND, propagation == Propagation::Foreground);
     }
     let key = head.key.clone();
     let expect = Precondition { revision: Some(head.revision), uid: None };
@@ -109,7 +106,7 @@ fn decide(resource_type: &ResourceType, head: &Stored, mut object: Object, optio
         let attributes = attributes(resource_type, &object);
         let body = Encoded::new(&object);
         return Step::Write(
-            Write::Delete { key, expect, attributes, body },
+            Box::new(Write::Delete { key, expect, attributes, body }),
             Deleted::Gone(head.value.clone()),
         );
     }
@@ -128,7 +125,7 @@ fn decide(resource_type: &ResourceType, head: &Stored, mut object: Object, optio
     let attributes = attributes(resource_type, &object);
     let body = Encoded::new(&object);
     let value = body.at(head.revision);
-    Step::Write(Write::Update { key, expect, attributes, body }, Deleted::Waiting(value))
+    Step::Write(Box::new(Write::Update { key, expect, attributes, body }), Deleted::Waiting(value))
 }
 
 fn finalizer_state(object: &Object) -> Vec<String> {

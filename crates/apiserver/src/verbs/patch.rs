@@ -1,13 +1,14 @@
 //! patch: an object changed by a JSON patch or a merge patch.
 
 use http::Response;
-use model::error::Error;
+use model::error::{Error, FieldError};
 use model::{Revision, json};
 use serde_json::Value;
 
 use super::Call;
-use super::body::{Decoded, shape};
+use super::body::{Decoded, duplicate_fields, shape};
 use super::options::WriteOptions;
+use super::update::check_place;
 use super::write::{self, Change, Changed};
 use crate::body::Body;
 use crate::registry::Object;
@@ -60,8 +61,13 @@ impl Change for Patch {
             let message = "the patch does not leave an object".to_owned();
             return Err(Error::BadRequest { message });
         };
-        let shaped = shape(resource_type, object, self.duplicates.clone(), self.options.field_validation)?;
-        let Decoded { mut object, warnings } = shaped;
+        let mut complaints = duplicate_fields(&self.duplicates);
+        if let PatchKind::Json = self.kind {
+            complaints.extend(model::patch::json::unknown_fields(&self.patch));
+        }
+        let shaped = shape(resource_type, object, complaints, self.options.field_validation);
+        let Decoded { mut object, warnings } = shaped.map_err(|unfit| self.unfit(&unfit.reason))?;
+        check_place(call, &mut object)?;
         // What the patch did not touch is not a precondition of the client's.
         if super::metadata::text(&object, "resourceVersion") == revision.to_string() && !self.names_revision()
         {
@@ -72,6 +78,17 @@ impl Change for Patch {
 }
 
 impl Patch {
+    /// The object would be none of its type. Unlike Kubernetes, the answer shows the patch and not the patched object, which the
+    /// caller may have no right to read.
+    fn unfit(&self, reason: &str) -> Error {
+        Error::Invalid {
+            group: String::new(),
+            kind: String::new(),
+            name: String::new(),
+            errors: vec![FieldError::invalid("patch", self.patch.to_string(), reason)],
+        }
+    }
+
     fn names_revision(&self) -> bool {
         match self.kind {
             PatchKind::Merge => self.patch.pointer("/metadata/resourceVersion").is_some(),

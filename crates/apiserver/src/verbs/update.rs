@@ -21,7 +21,13 @@ struct Replace {
 }
 
 impl Change for Replace {
-    fn apply(&self, _call: &Call, _old: &Object, _revision: Revision) -> Result<Changed, Error> {
+    fn apply(&self, call: &Call, old: &Object, _revision: Revision) -> Result<Changed, Error> {
+        let (given, actual) = (metadata::text(&self.object, "uid"), metadata::text(old, "uid"));
+        if !given.is_empty() && given != actual {
+            let message =
+                format!("Precondition failed: UID in precondition: {given}, UID in object meta: {actual}");
+            return Err(call.resource_type.conflict(&call.place.name, message));
+        }
         Ok(Changed { object: self.object.clone(), warnings: self.warnings.clone() })
     }
 }
@@ -46,7 +52,7 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
 }
 
 /// Name and namespace may be left out; what is there must be that of the path.
-fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
+pub fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
     let expected = &call.place.name;
     let name = metadata::text(object, "name");
     if !name.is_empty() && name != expected {
@@ -62,6 +68,9 @@ fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
     set_text(object, "name", expected);
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
+    } else {
+        // Kubernetes forgives a namespace where none belongs.
+        metadata::remove(object, "namespace");
     }
     Ok(())
 }

@@ -86,14 +86,8 @@ async fn commit(
     Ok(if ends { unchanged } else { written.into_iter().next().map_or(unchanged, |written| written.value) })
 }
 
-/// Compares uid and resourceVersion of the new object with the head. True if the client named a revision.
+/// Compares the resourceVersion of the new object with the head's. True if the client named a revision.
 fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bool, Error> {
-    let uid = metadata::text(object, "uid");
-    if !uid.is_empty() && uid != head.uid.0 {
-        let message =
-            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", head.uid);
-        return Err(call.resource_type.conflict(&head.key.name, message));
-    }
     let version = metadata::text(object, "resourceVersion");
     if version.is_empty() || version == "0" {
         return Ok(false);
@@ -119,8 +113,14 @@ pub fn modified(call: &Call) -> Error {
 /// Puts back what a client may not change, and counts the generation.
 fn prepare(call: &Call, new: &mut Object, old: &Object) {
     let resource_type = &call.resource_type;
-    for key in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
-        if key != "generation" || resource_type.strategy.counts_generations() {
+    for key in ["creationTimestamp", "deletionTimestamp", "generation"] {
+        // A deletion that has not begun is not begun by an update: validation refuses that.
+        if key != "deletionTimestamp" || is_being_deleted(old) {
+            keep(new, old, key);
+        }
+    }
+    for key in ["uid", "deletionGracePeriodSeconds"] {
+        if metadata::metadata(new).is_none_or(|metadata| !metadata.contains_key(key)) {
             keep(new, old, key);
         }
     }

@@ -1,5 +1,7 @@
 //! The API as its clients see it, without a socket: every test has a server of its own in memory.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 mod access;
 mod bodies;
 mod client;
