@@ -1,10 +1,10 @@
 //! The binary: one subcommand per role.
 
+mod callers;
 mod cli;
 mod config;
 mod database;
 mod kubeconfig;
-mod placeholder;
 mod renewal;
 mod serve;
 mod tokens;
@@ -14,7 +14,7 @@ use std::{process::ExitCode, time::Duration};
 use clap::Parser;
 
 /// What a thread that is stuck in the operating system may take before the process ends without it.
-const LAST_WAIT: Duration = Duration::from_millis(50);
+const LAST_WAIT: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();

@@ -1,6 +1,7 @@
 //! The role of the API server: from a configuration to a process that serves, and to its end.
 
 use std::{
+    convert::Infallible,
     io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -8,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
+use apiserver::ApiServer;
 use process::{
     Shutdown, Supervisor, files, logging,
     pki::Pki,
@@ -20,10 +22,10 @@ use prometheus_client::registry::Registry;
 use store::Store;
 use tokio::time::timeout;
 
-use crate::{config::Config, database, kubeconfig, placeholder, renewal::Renewal};
+use crate::{callers, config::Config, database, kubeconfig, renewal::Renewal};
 
 /// What the store may take to close. Every acknowledged write is safe before it begins.
-const CLOSE_TIMEOUT: Duration = Duration::from_millis(150);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Serves until a signal comes or something fails.
 pub(crate) async fn run(config: Config) -> Result<()> {
@@ -87,12 +89,21 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     let serving = Arc::new(ServingCertificate::new(&pki.server)?);
     let tls = tls::server_config(Arc::clone(&serving), &clients);
 
+    let shutdown = supervisor.shutdown();
+    let api = ApiServer::builder(store.clone())
+        .authentication(callers::by_token(&config.tokens))
+        .metrics(metrics)
+        .shutdown(shutdown.clone())
+        .build()
+        .await
+        .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
+
     let kubeconfig = config.data.join("kubeconfig");
     kubeconfig::write(&kubeconfig, &address, &pki).map_err(|reason| unwritable(&kubeconfig, &reason))?;
 
-    tracing::info!(tokens = config.tokens.len(), "authentication");
-    let shutdown = supervisor.shutdown();
-    supervisor.start("the API server", placeholder::serve(listener, tls, shutdown.clone()));
+    let serving_api =
+        apiserver::serve(listener, tls, callers::by_certificate(clients), api, shutdown.clone());
+    supervisor.start("the API server", async { Ok::<_, Infallible>(serving_api.await) });
     let host = config.listen.host().to_owned();
     let renewal = Renewal { folder, host, kubeconfig: kubeconfig.clone(), address: address.clone(), serving };
     supervisor.start("the renewal of certificates", renewal.run(shutdown));

@@ -14,7 +14,7 @@ use crate::Shutdown;
 ///
 /// A process shall be gone within a second. The rest of that second is for what comes after the tasks: the
 /// database's last page, the last spans to the collector, the exit itself.
-pub const GRACE: Duration = Duration::from_millis(600);
+pub const GRACE: Duration = Duration::from_millis(750);
 
 /// What a task may fail with: any error, as the process only prints it.
 pub type TaskError = Box<dyn std::error::Error + Send + Sync>;

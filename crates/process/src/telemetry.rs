@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 const QUEUE_SIZE: usize = 4096;
 
 /// A collector that is down must not hold up the end of the process, which has a second in all.
-const FINISH_TIMEOUT: Duration = Duration::from_millis(150);
+const FINISH_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The address of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
