@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use prometheus_client::registry::Registry;
-use store::{Engine, FileOptions, Metrics, Options, Sqlite, Store};
+use store::{Engine, FileOptions, Metrics, Options, Postgres, PostgresOptions, Sqlite, Store};
 
-use crate::config::Database;
+use crate::config::{Database, PostgresUrl};
 
 /// Opens the database, makes or migrates it where needed, and starts the store on it.
 pub(crate) async fn open(database: &Database, metrics: &mut Registry) -> Result<Store> {
@@ -17,7 +17,9 @@ pub(crate) async fn open(database: &Database, metrics: &mut Registry) -> Result<
             // Opening may run migrations: not on a thread that serves others.
             Arc::new(tokio::task::spawn_blocking(move || Sqlite::open(&options)).await??)
         }
-        Database::Postgres(_) => bail!("PostgreSQL is not supported yet"),
+        Database::Postgres(PostgresUrl(url)) => {
+            Arc::new(Postgres::open(url, &PostgresOptions::default()).await?)
+        }
     };
     Ok(Store::open(engine, Options::default(), &Metrics::new(metrics)).await?)
 }

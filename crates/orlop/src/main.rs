@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod database;
 mod kubeconfig;
+mod namespaces;
 mod renewal;
 mod serve;
 mod tokens;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use apiserver::ApiServer;
+use apiserver::{ApiServer, ApiService, auth::Identity};
 use process::{
     Shutdown, Supervisor, files, logging,
     pki::Pki,
@@ -22,7 +22,7 @@ use prometheus_client::registry::Registry;
 use store::Store;
 use tokio::time::timeout;
 
-use crate::{callers, config::Config, database, kubeconfig, renewal::Renewal};
+use crate::{callers, config::Config, database, kubeconfig, namespaces, renewal::Renewal};
 
 /// What the store may take to close. Every acknowledged write is safe before it begins.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
@@ -101,6 +101,9 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     let kubeconfig = config.data.join("kubeconfig");
     kubeconfig::write(&kubeconfig, &address, &pki).map_err(|reason| unwritable(&kubeconfig, &reason))?;
 
+    let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
+    let namespaces = namespaces::run(ApiService::new(api.clone(), itself), shutdown.clone());
+    supervisor.start("the end of namespaces", namespaces);
     let serving_api =
         apiserver::serve(listener, tls, callers::by_certificate(clients), api, shutdown.clone());
     supervisor.start("the API server", async { Ok::<_, Infallible>(serving_api.await) });
