@@ -18,7 +18,6 @@ use crate::types::{ClockState, Error, ListQuery, Page, Stored, Write, Written};
 
 /// How a store works.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Options {
     /// How often history is compacted; `None` for never.
     pub compaction: Option<Duration>,
@@ -140,3 +139,7 @@ impl Store {
         self.inner.engine.close().await;
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "conformance")]
+mod tests;

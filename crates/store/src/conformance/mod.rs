@@ -7,7 +7,7 @@ mod batches;
 mod by_model;
 mod compaction;
 mod durability;
-mod kit;
+pub(crate) mod kit;
 mod lists;
 mod load;
 mod older_reads;

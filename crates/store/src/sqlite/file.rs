@@ -19,8 +19,11 @@ use crate::types::Error;
 /// Connections for look-ups. They are held for microseconds, so two are enough for many cores.
 const LOOKERS: usize = 2;
 
-/// How long one connection waits for another of this process; only a restart of the write-ahead log ever takes noticeable time.
+/// How long a reader waits for the others of this process; only a restart of the write-ahead log ever takes noticeable time.
 const BUSY: Duration = Duration::from_secs(10);
+
+/// How long the writer waits for readers, when the write-ahead log should start over. It has nothing else to wait for.
+const RESTART: Duration = Duration::from_millis(250);
 
 /// At so many times the checkpoint size the writer stops to let the write-ahead log start over.
 const WAL_FACTOR: u32 = 8;
@@ -50,6 +53,7 @@ impl FileDatabase {
         let lock = lock(&options.path, &name)?;
         let mut writer = connect(options, &name)?;
         schema::migrate(&mut writer, &name)?;
+        writer.busy_timeout(RESTART).map_err(|error| open_failed(&name, &unavailable(error)))?;
         let reader = || {
             let reader = connect(options, &name)?;
             reader
@@ -234,7 +238,7 @@ fn start_threads(
     queue: Receiver<Job>,
     checkpoint_pages: u32,
 ) -> std::io::Result<Vec<JoinHandle<()>>> {
-    let wal = Arc::new(Wal { pages: AtomicU32::new(0), folded: AtomicU32::new(0), checkpoint_pages });
+    let wal = Arc::new(Wal { checkpoint_pages, ..Wal::default() });
     let (request, requests) = sync_channel(1);
     let of_checkpoints = Arc::clone(&wal);
     let checkpointer = thread::Builder::new()
@@ -253,12 +257,16 @@ fn start_threads(
 }
 
 /// How long the write-ahead log is.
+#[derive(Default)]
 struct Wal {
     /// Pages in the log.
     pages: AtomicU32,
     /// Pages of them that the last checkpoint folded back.
     folded: AtomicU32,
     checkpoint_pages: u32,
+    /// The length at which the writer tries again to start the log over.
+    restart_at: AtomicU32,
+    turn: Mutex<()>,
 }
 
 impl Wal {
@@ -277,11 +285,13 @@ impl Wal {
             // The log started over by itself.
             self.folded.store(0, Ordering::Relaxed);
         }
-        if pages >= self.checkpoint_pages.saturating_mul(WAL_FACTOR) {
-            // A checkpoint beside a busy writer never catches up with it, so now and then the writer has to wait.
-            self.checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
-            self.pages.store(0, Ordering::Relaxed);
-            self.folded.store(0, Ordering::Relaxed);
+        let too_many = self.checkpoint_pages.saturating_mul(WAL_FACTOR);
+        if pages >= self.restart_at.load(Ordering::Relaxed).max(too_many) {
+            // A checkpoint beside a busy writer never catches up with it, so now and then the writer has to wait. Where a long
+            // read holds it up, it goes on for a while before it waits again.
+            let done = self.checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
+            let restart_at = if done { 0 } else { pages.saturating_add(self.checkpoint_pages) };
+            self.restart_at.store(restart_at, Ordering::Relaxed);
         } else if pages - self.folded.load(Ordering::Relaxed).min(pages) >= self.checkpoint_pages {
             match request.try_send(()) {
                 Ok(()) | Err(TrySendError::Full(())) => {}
@@ -290,14 +300,21 @@ impl Wal {
         }
     }
 
-    fn checkpoint(&self, connection: &Connection, sql: &str) {
-        let folded = connection.query_row(sql, [], |row| row.get::<_, i64>(2));
-        match folded {
-            Ok(pages) => {
-                self.folded.store(u32::try_from(pages.max(0)).unwrap_or(u32::MAX), Ordering::Relaxed);
+    /// Says whether nobody held it up.
+    fn checkpoint(&self, connection: &Connection, sql: &str) -> bool {
+        // One at a time: SQLite refuses a second one instead of waiting for the first.
+        let _turn = held(&self.turn);
+        let counts = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(2)?)));
+        match counts {
+            Ok((busy, folded)) => {
+                self.folded.store(u32::try_from(folded.max(0)).unwrap_or(u32::MAX), Ordering::Relaxed);
+                busy == 0
             }
-            // The log only grows until a later one succeeds; a full disk also fails the writer, which says so.
-            Err(error) => tracing::warn!(%error, "checkpoint"),
+            Err(error) => {
+                // The log only grows until a later one succeeds; a full disk also fails the writer, which says so.
+                tracing::warn!(%error, "checkpoint");
+                false
+            }
         }
     }
 }

@@ -12,6 +12,64 @@ use crate::listing::{
 use crate::plan::target_letter;
 use crate::types::{Error, ListQuery, Page, Stored};
 
+/// Heads in key order, behind a position.
+const HEADS: &str = "
+    SELECT namespace, name, revision FROM heads
+    WHERE resource = ?1 AND (namespace, name) > (?2, ?3) ORDER BY namespace, name";
+
+const HEADS_OF_NAMESPACE: &str = "
+    SELECT namespace, name, revision FROM heads
+    WHERE resource = ?1 AND namespace = ?2 AND name > ?3 ORDER BY name";
+
+/// Heads with a value of a label or field, in key order, behind a position. The join is crossed to keep SQLite from turning it
+/// around, which would lose the order.
+const ENTRIES: &str = "
+    SELECT e.namespace, e.name, h.revision FROM entries e
+    CROSS JOIN heads h ON h.resource = e.resource AND h.namespace = e.namespace AND h.name = e.name
+    WHERE e.resource = ?1 AND e.target = ?4 AND e.key = ?5 AND e.value = ?6
+      AND (e.namespace, e.name) > (?2, ?3) ORDER BY e.namespace, e.name";
+
+const ENTRIES_OF_NAMESPACE: &str = "
+    SELECT e.namespace, e.name, h.revision FROM entries e
+    CROSS JOIN heads h ON h.resource = e.resource AND h.namespace = e.namespace AND h.name = e.name
+    WHERE e.resource = ?1 AND e.target = ?4 AND e.key = ?5 AND e.value = ?6
+      AND e.namespace = ?2 AND e.name > ?3 ORDER BY e.name";
+
+/// Versions that were current at a revision and no longer are, in key order, behind a position.
+const HISTORY: &str = "
+    SELECT namespace, name, revision FROM history
+    WHERE resource = ?1 AND (namespace, name) > (?2, ?3) AND revision <= ?4 AND superseded_by > ?4
+    ORDER BY namespace, name";
+
+const HISTORY_OF_NAMESPACE: &str = "
+    SELECT namespace, name, revision FROM history
+    WHERE resource = ?1 AND namespace = ?2 AND name > ?3 AND revision <= ?4 AND superseded_by > ?4
+    ORDER BY name";
+
+/// The heads of a name in each namespace. The counts know which namespaces there are.
+const KEYS_BY_NAME: &str = "
+    SELECT h.namespace, h.name FROM counts n
+    CROSS JOIN heads h ON h.resource = n.resource AND h.namespace = n.namespace
+    WHERE n.resource = ?1 AND h.name = ?2 AND (?3 IS NULL OR n.namespace = ?3)";
+
+const HEAD: &str = "SELECT revision FROM heads WHERE resource = ?1 AND namespace = ?2 AND name = ?3";
+
+const VERSION: &str = "SELECT attributes, uid, version_at, value FROM changes WHERE revision = ?1";
+
+/// All of the above, for the test that looks at their plans.
+#[cfg(test)]
+pub const STATEMENTS: &[&str] = &[
+    HEADS,
+    HEADS_OF_NAMESPACE,
+    ENTRIES,
+    ENTRIES_OF_NAMESPACE,
+    HISTORY,
+    HISTORY_OF_NAMESPACE,
+    KEYS_BY_NAME,
+    HEAD,
+    VERSION,
+];
+
 /// One page.
 pub fn list(connection: &Connection, query: &ListQuery) -> Result<Page, Error> {
     let snapshot = connection.unchecked_transaction().map_err(unavailable)?;
@@ -24,22 +82,10 @@ pub fn list(connection: &Connection, query: &ListQuery) -> Result<Page, Error> {
     };
     let reader = Reader { connection: &snapshot, query, start: &start, at, is_now };
     let (page, more) = match drive(&snapshot, query, &start)? {
-        Drive::Scan => reader.streamed(
-            "SELECT namespace, name, revision FROM heads
-             WHERE resource = ?1 AND (namespace, name) > (?2, ?3) ORDER BY namespace, name",
-            "SELECT namespace, name, revision FROM heads
-             WHERE resource = ?1 AND namespace = ?2 AND name > ?3 ORDER BY name",
-            &[],
-        )?,
+        Drive::Scan => reader.streamed(HEADS, HEADS_OF_NAMESPACE, &[])?,
         Drive::Ordered(requirement, value) => reader.streamed(
-            "SELECT e.namespace, e.name, h.revision FROM entries e
-             CROSS JOIN heads h ON h.resource = e.resource AND h.namespace = e.namespace AND h.name = e.name
-             WHERE e.resource = ?1 AND e.target = ?4 AND e.key = ?5 AND e.value = ?6
-               AND (e.namespace, e.name) > (?2, ?3) ORDER BY e.namespace, e.name",
-            "SELECT e.namespace, e.name, h.revision FROM entries e
-             CROSS JOIN heads h ON h.resource = e.resource AND h.namespace = e.namespace AND h.name = e.name
-             WHERE e.resource = ?1 AND e.target = ?4 AND e.key = ?5 AND e.value = ?6
-               AND e.namespace = ?2 AND e.name > ?3 ORDER BY e.name",
+            ENTRIES,
+            ENTRIES_OF_NAMESPACE,
             &[&target_letter(requirement.target), &requirement.key, &value],
         )?,
         Drive::Names(names) => reader.sorted(keys_by_name(&snapshot, query, &start, names)?)?,
@@ -63,7 +109,8 @@ fn total(connection: &Connection, query: &ListQuery) -> Result<u64, Error> {
     u64::try_from(count).map_err(|_| corrupt("a count of objects is negative"))
 }
 
-fn drive<'a>(connection: &Connection, query: &'a ListQuery, start: &Start) -> Result<Drive<'a>, Error> {
+/// What the list is driven by: the requirement with the fewest entries, if any has few.
+pub fn drive<'a>(connection: &Connection, query: &'a ListQuery, start: &Start) -> Result<Drive<'a>, Error> {
     if let Some(names) = names(&query.selector) {
         return Ok(Drive::Names(names));
     }
@@ -153,13 +200,7 @@ fn keys_by_name(
     start: &Start,
     names: &[String],
 ) -> Result<Vec<(String, String)>, Error> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT h.namespace, h.name FROM counts n
-             CROSS JOIN heads h ON h.resource = n.resource AND h.namespace = n.namespace
-             WHERE n.resource = ?1 AND h.name = ?2 AND (?3 IS NULL OR n.namespace = ?3)",
-        )
-        .map_err(unavailable)?;
+    let mut statement = connection.prepare_cached(KEYS_BY_NAME).map_err(unavailable)?;
     let only = start.confined.then_some(&start.namespace);
     let mut keys = Vec::new();
     for name in names {
@@ -204,10 +245,7 @@ impl Reader<'_> {
     fn sorted(&self, mut keys: Vec<(String, String)>) -> Result<(PageBuilder, bool), Error> {
         keys.sort_unstable();
         keys.dedup();
-        let mut lookup = self
-            .connection
-            .prepare_cached("SELECT revision FROM heads WHERE resource = ?1 AND namespace = ?2 AND name = ?3")
-            .map_err(unavailable)?;
+        let mut lookup = self.connection.prepare_cached(HEAD).map_err(unavailable)?;
         let heads = keys.into_iter().map(|(namespace, name)| {
             let mut rows =
                 lookup.query(params![self.query.resource.as_str(), namespace, name]).map_err(unavailable)?;
@@ -228,15 +266,7 @@ impl Reader<'_> {
         let at = self.at;
         let old_enough =
             heads.filter(|version| version.as_ref().map_or(true, |version| version.revision <= at));
-        let sql = if self.start.confined {
-            "SELECT namespace, name, revision FROM history
-             WHERE resource = ?1 AND namespace = ?2 AND name > ?3 AND revision <= ?4 AND superseded_by > ?4
-             ORDER BY name"
-        } else {
-            "SELECT namespace, name, revision FROM history
-             WHERE resource = ?1 AND (namespace, name) > (?2, ?3) AND revision <= ?4 AND superseded_by > ?4
-             ORDER BY namespace, name"
-        };
+        let sql = if self.start.confined { HISTORY_OF_NAMESPACE } else { HISTORY };
         let mut statement = self.connection.prepare_cached(sql).map_err(unavailable)?;
         let resource = self.query.resource.as_str();
         let rows = statement
@@ -251,10 +281,7 @@ impl Reader<'_> {
         versions: impl Iterator<Item = Result<Version, Error>>,
     ) -> Result<(PageBuilder, bool), Error> {
         let mut page = PageBuilder::new(self.query.limit);
-        let mut lookup = self
-            .connection
-            .prepare_cached("SELECT attributes, uid, version_at, value FROM changes WHERE revision = ?1")
-            .map_err(unavailable)?;
+        let mut lookup = self.connection.prepare_cached(VERSION).map_err(unavailable)?;
         for version in versions {
             let version = version?;
             let revision = version.revision;

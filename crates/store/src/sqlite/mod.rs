@@ -122,3 +122,7 @@ impl Engine for Sqlite {
         self.backend.close().await;
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "conformance")]
+mod tests;

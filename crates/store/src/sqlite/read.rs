@@ -10,6 +10,34 @@ use crate::engine::{Bound, Changes};
 use crate::listing::{as_of, not_compacted};
 use crate::types::{Action, Change, ClockState, Error, Stored};
 
+const CLOCK: &str = "SELECT revision, compacted FROM clock";
+
+const HEAD: &str = "
+    SELECT c.revision, c.uid, c.version_at, c.value FROM heads h JOIN changes c ON c.revision = h.revision
+    WHERE h.resource = ?1 AND h.namespace = ?2 AND h.name = ?3";
+
+const SUPERSEDED: &str = "
+    SELECT c.revision, c.uid, c.version_at, c.value, h.superseded_by
+    FROM history h JOIN changes c ON c.revision = h.revision
+    WHERE h.resource = ?1 AND h.namespace = ?2 AND h.name = ?3 AND h.revision <= ?4
+    ORDER BY h.revision DESC LIMIT 1";
+
+const LOG: &str = "
+    SELECT c.revision, c.resource, c.namespace, c.name, c.uid, c.action, c.previous, c.attributes, p.attributes,
+           c.version_at, c.value
+    FROM changes c LEFT JOIN changes p ON p.revision = c.previous
+    WHERE c.revision > ?1 ORDER BY c.revision LIMIT ?2";
+
+const LOG_OF_RESOURCE: &str = "
+    SELECT c.revision, c.resource, c.namespace, c.name, c.uid, c.action, c.previous, c.attributes, p.attributes,
+           c.version_at, c.value
+    FROM changes c LEFT JOIN changes p ON p.revision = c.previous
+    WHERE c.resource = ?3 AND c.revision > ?1 ORDER BY c.revision LIMIT ?2";
+
+/// All of the above, for the test that looks at their plans.
+#[cfg(test)]
+pub const STATEMENTS: &[&str] = &[CLOCK, HEAD, SUPERSEDED, LOG, LOG_OF_RESOURCE];
+
 /// A revision as SQLite keeps it. No stored revision is beyond its range, so a greater one may as well be the greatest.
 pub fn integer(revision: Revision) -> i64 {
     i64::try_from(revision.0).unwrap_or(i64::MAX)
@@ -53,8 +81,7 @@ pub fn offset(row: &Row<'_>, column: usize) -> Result<usize, Error> {
 
 /// The clock.
 pub fn clock(connection: &Connection) -> Result<ClockState, Error> {
-    let mut statement =
-        connection.prepare_cached("SELECT revision, compacted FROM clock").map_err(unavailable)?;
+    let mut statement = connection.prepare_cached(CLOCK).map_err(unavailable)?;
     let mut rows = statement.query([]).map_err(unavailable)?;
     let row = rows.next().map_err(unavailable)?.ok_or_else(|| corrupt("the clock is missing"))?;
     Ok(ClockState { current: revision(row, 0)?, compacted: revision(row, 1)? })
@@ -74,12 +101,7 @@ pub fn get(connection: &Connection, key: &ObjectKey, at: Option<Revision>) -> Re
 }
 
 fn head(connection: &Connection, key: &ObjectKey) -> Result<Option<Stored>, Error> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT c.revision, c.uid, c.version_at, c.value FROM heads h JOIN changes c ON c.revision = h.revision
-             WHERE h.resource = ?1 AND h.namespace = ?2 AND h.name = ?3",
-        )
-        .map_err(unavailable)?;
+    let mut statement = connection.prepare_cached(HEAD).map_err(unavailable)?;
     let mut rows =
         statement.query(params![key.resource.as_str(), key.namespace, key.name]).map_err(unavailable)?;
     rows.next().map_err(unavailable)?.map(|row| stored(row, key.clone())).transpose()
@@ -87,14 +109,7 @@ fn head(connection: &Connection, key: &ObjectKey) -> Result<Option<Stored>, Erro
 
 /// The version that was current at `at` and no longer is.
 fn superseded(connection: &Connection, key: &ObjectKey, at: Revision) -> Result<Option<Stored>, Error> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT c.revision, c.uid, c.version_at, c.value, h.superseded_by
-             FROM history h JOIN changes c ON c.revision = h.revision
-             WHERE h.resource = ?1 AND h.namespace = ?2 AND h.name = ?3 AND h.revision <= ?4
-             ORDER BY h.revision DESC LIMIT 1",
-        )
-        .map_err(unavailable)?;
+    let mut statement = connection.prepare_cached(SUPERSEDED).map_err(unavailable)?;
     let mut rows = statement
         .query(params![key.resource.as_str(), key.namespace, key.name, integer(at)])
         .map_err(unavailable)?;
@@ -114,18 +129,6 @@ pub fn stored(row: &Row<'_>, key: ObjectKey) -> Result<Stored, Error> {
         value: bytes(row, 3)?,
     })
 }
-
-const LOG: &str = "
-    SELECT c.revision, c.resource, c.namespace, c.name, c.uid, c.action, c.previous, c.attributes, p.attributes,
-           c.version_at, c.value
-    FROM changes c LEFT JOIN changes p ON p.revision = c.previous
-    WHERE c.revision > ?1 ORDER BY c.revision LIMIT ?2";
-
-const LOG_OF_RESOURCE: &str = "
-    SELECT c.revision, c.resource, c.namespace, c.name, c.uid, c.action, c.previous, c.attributes, p.attributes,
-           c.version_at, c.value
-    FROM changes c LEFT JOIN changes p ON p.revision = c.previous
-    WHERE c.resource = ?3 AND c.revision > ?1 ORDER BY c.revision LIMIT ?2";
 
 /// A piece of the log.
 pub fn changes(

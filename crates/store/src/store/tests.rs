@@ -1,0 +1,225 @@
+//! Several stores on one database, and databases that fail, with an engine that does as it is told.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use model::Resource;
+use tokio::sync::Notify;
+
+use super::*;
+use crate::conformance::kit::*;
+use crate::engine::{Bound, Changes, Committed, Sweep, Transaction};
+use crate::{EventKind, Sqlite};
+
+/// One of several servers on a shared database: it hears of the others when its bell is rung.
+struct Server {
+    database: Arc<Sqlite>,
+    bell: Notify,
+    commits_fail: AtomicBool,
+    log_fails: AtomicBool,
+}
+
+impl Server {
+    fn on(database: &Arc<Sqlite>) -> Arc<Self> {
+        Arc::new(Self {
+            database: Arc::clone(database),
+            bell: Notify::new(),
+            commits_fail: AtomicBool::new(false),
+            log_fails: AtomicBool::new(false),
+        })
+    }
+
+    async fn store(self: &Arc<Self>) -> Store {
+        let options = Options { compaction: None, ..Options::default() };
+        Store::open(self.clone(), options, &Metrics::unregistered()).await.unwrap()
+    }
+}
+
+fn fault(fails: &AtomicBool) -> Result<(), Error> {
+    let reason = "the disk is full".to_owned();
+    if fails.load(Ordering::Relaxed) { Err(Error::Unavailable { reason }) } else { Ok(()) }
+}
+
+#[async_trait]
+impl Engine for Server {
+    async fn clock(&self) -> Result<ClockState, Error> {
+        self.database.clock().await
+    }
+
+    async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
+        self.database.get(key, at).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
+        self.database.list(query).await
+    }
+
+    async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
+        fault(&self.commits_fail)?;
+        self.database.commit(batch).await
+    }
+
+    async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
+        fault(&self.log_fails)?;
+        self.database.changes(of, after, bound).await
+    }
+
+    async fn bell(&self) {
+        self.bell.notified().await;
+    }
+
+    async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
+        self.database.older_than(age).await
+    }
+
+    async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
+        self.database.compact(through, limit).await
+    }
+
+    async fn close(&self) {}
+}
+
+fn database() -> Arc<Sqlite> {
+    Arc::new(Sqlite::in_memory().unwrap())
+}
+
+async fn put(store: &Store, name: &str) -> Revision {
+    store.write(vec![object(&format!("ns/{name}")).create()]).await.unwrap()[0].revision
+}
+
+async fn names(watch: &mut Watch, count: usize) -> Vec<String> {
+    next(watch, count).await.iter().map(|event| event.change.key.name.clone()).collect()
+}
+
+#[tokio::test]
+async fn changes_of_another_server_come_with_the_bell() {
+    let database = database();
+    let (here, there) = (Server::on(&database), Server::on(&database));
+    let (ours, theirs) = (here.store().await, there.store().await);
+    let mut watch = ours.watch(everything(), Revision(1)).await.unwrap();
+    for n in 0..5 {
+        put(&theirs, &format!("o{n}")).await;
+    }
+    here.bell.notify_one();
+    assert_eq!(names(&mut watch, 5).await, ["o0", "o1", "o2", "o3", "o4"]);
+}
+
+#[tokio::test]
+async fn a_commit_here_brings_what_others_committed_before_it_though_no_bell_rang() {
+    let database = database();
+    let (ours, theirs) = (Server::on(&database).store().await, Server::on(&database).store().await);
+    let mut watch = ours.watch(everything(), Revision(1)).await.unwrap();
+    for n in 0..20 {
+        put(&theirs, &format!("theirs-{n:02}")).await;
+        put(&ours, &format!("ours-{n:02}")).await;
+    }
+    let expected: Vec<String> =
+        (0..20).flat_map(|n| [format!("theirs-{n:02}"), format!("ours-{n:02}")]).collect();
+    assert_eq!(names(&mut watch, 40).await, expected);
+}
+
+#[tokio::test]
+async fn a_bell_without_reason_does_no_harm() {
+    let here = Server::on(&database());
+    let store = here.store().await;
+    let mut watch = store.watch(everything(), Revision(1)).await.unwrap();
+    for n in 0..50 {
+        here.bell.notify_one();
+        put(&store, &format!("o{n}")).await;
+        here.bell.notify_one();
+    }
+    assert_eq!(names(&mut watch, 50).await.len(), 50);
+}
+
+#[tokio::test]
+async fn a_server_that_was_away_for_too_long_expires_its_watches_and_goes_on() {
+    let database = database();
+    let (here, there) = (Server::on(&database), Server::on(&database));
+    let (ours, theirs) = (here.store().await, there.store().await);
+    let mut watch = ours.watch(everything(), Revision(1)).await.unwrap();
+    put(&theirs, "a").await;
+    let last = put(&theirs, "b").await;
+    theirs.compact(last).await.unwrap();
+    here.bell.notify_one();
+    assert!(matches!(watch.next().await, Err(Error::Expired { .. })));
+    let mut watch = ours.watch(everything(), last).await.unwrap();
+    put(&ours, "c").await;
+    assert_eq!(names(&mut watch, 1).await, ["c"]);
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_read_is_tried_again() {
+    let database = database();
+    let (here, there) = (Server::on(&database), Server::on(&database));
+    let (ours, theirs) = (here.store().await, there.store().await);
+    let mut watch = ours.watch(everything(), Revision(1)).await.unwrap();
+    here.log_fails.store(true, Ordering::Relaxed);
+    put(&theirs, "a").await;
+    put(&ours, "b").await;
+    here.log_fails.store(false, Ordering::Relaxed);
+    let events = next(&mut watch, 2).await;
+    assert!(events.iter().all(|event| event.kind == EventKind::Added));
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_a_log_that_cannot_be_read() {
+    let database = database();
+    let (here, there) = (Server::on(&database), Server::on(&database));
+    let (ours, theirs) = (here.store().await, there.store().await);
+    here.log_fails.store(true, Ordering::Relaxed);
+    put(&theirs, "a").await;
+    put(&ours, "b").await;
+    ours.close().await;
+}
+
+#[tokio::test]
+async fn a_failed_commit_fails_its_writers_and_the_next_one_works_when_the_fault_is_gone() {
+    let here = Server::on(&database());
+    let store = here.store().await;
+    here.commits_fail.store(true, Ordering::Relaxed);
+    let mut writers = JoinSet::new();
+    for n in 0..10 {
+        let store = store.clone();
+        writers.spawn(async move { store.write(vec![object(&format!("ns/o{n}")).create()]).await });
+    }
+    for outcome in writers.join_all().await {
+        assert_eq!(outcome.unwrap_err(), Error::Unavailable { reason: "the disk is full".into() });
+    }
+    here.commits_fail.store(false, Ordering::Relaxed);
+    assert_eq!(put(&store, "a").await, Revision(2), "the failed writes took no revision");
+}
+
+#[tokio::test]
+async fn the_last_clone_of_a_store_ends_its_watches() {
+    let store = Server::on(&database()).store().await;
+    let mut watch = store.watch(everything(), Revision(1)).await.unwrap();
+    drop(store);
+    assert!(matches!(watch.next().await, Err(Error::Unavailable { .. })));
+}
+
+#[tokio::test]
+async fn metrics_say_what_happened() {
+    let mut registry = prometheus_client::registry::Registry::default();
+    let metrics = Metrics::new(&mut registry);
+    let options = Options { compaction: None, ..Options::default() };
+    let store = Store::open(database(), options, &metrics).await.unwrap();
+    let mut watch = store.watch(everything(), Revision(1)).await.unwrap();
+    let last = put(&store, "a").await;
+    next(&mut watch, 1).await;
+    store.compact(last).await.unwrap();
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let expected = [
+        "store_batch_writes_count 1",
+        "store_commit_seconds_count 1",
+        "store_watchers 1",
+        "store_events_total 1",
+        "store_compacted_revision 2",
+    ];
+    for line in expected {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+    assert!(metrics.ring_bytes.get() > 0);
+    drop(watch);
+    assert_eq!(metrics.watchers.get(), 0);
+}
