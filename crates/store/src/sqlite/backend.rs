@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 use super::error::{closed, open_failed, unavailable};
 use super::file::FileDatabase;
@@ -10,7 +11,16 @@ use super::schema;
 use crate::types::Error;
 
 /// Statements that a connection keeps prepared: more than there are different ones.
-pub const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 64;
+
+/// Has a connection prepare each statement once.
+///
+/// SQLite would plan a statement anew for every set of bound values, in case that statistics suggest another plan for them: that
+/// costs more than most statements themselves, and there are no statistics.
+pub fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
+}
 
 /// A batch of so few writes runs at once in memory: that is faster than handing it to another thread.
 const SMALL: usize = 32;
@@ -93,7 +103,7 @@ impl Memory {
     pub fn open() -> Result<Self, Error> {
         let failed = |error| open_failed("the database in memory", &unavailable(error));
         let mut connection = Connection::open_in_memory().map_err(failed)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        keep_statements(&connection).map_err(failed)?;
         // Nothing outlives the process, so nothing needs to be undone after a crash.
         connection.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
         schema::migrate(&mut connection, "the database in memory")?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::backend::{STATEMENTS, blocking};
+use super::backend::{blocking, keep_statements};
 use super::error::{closed, open_failed, unavailable};
 use super::{Durability, FileOptions, schema};
 use crate::types::Error;
@@ -218,7 +218,7 @@ fn connect(options: &FileOptions, name: &str) -> Result<Connection, Error> {
 }
 
 fn configure(connection: Connection, options: &FileOptions) -> rusqlite::Result<Connection> {
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    keep_statements(&connection)?;
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "page_size", 4096)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;

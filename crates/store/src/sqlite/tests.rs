@@ -142,6 +142,25 @@ fn store_list(engine: &Arc<Sqlite>, query: ListQuery) -> impl Future<Output = us
     async move { engine.list(&query).await.map_or(0, |page| page.items.len()) }
 }
 
+#[tokio::test]
+async fn statements_are_planned_once_whatever_is_bound() {
+    let engine = Sqlite::in_memory().unwrap();
+    let replanned = |connection: &mut Connection| {
+        for sql in list::STATEMENTS.iter().chain(read::STATEMENTS) {
+            let mut statement = connection.prepare(sql).unwrap();
+            for bound in ["a", "b", "c"] {
+                statement.clear_bindings();
+                let values = std::iter::repeat_n(bound, statement.parameter_count());
+                let mut rows = statement.query(rusqlite::params_from_iter(values)).unwrap();
+                let _ = rows.next();
+            }
+            assert_eq!(statement.get_status(rusqlite::StatementStatus::RePrepare), 0, "{sql}");
+        }
+        Ok(())
+    };
+    engine.backend.write(1, replanned).await.unwrap();
+}
+
 /// The plans of the statements that must never read more than they give.
 #[tokio::test]
 async fn no_list_and_no_watch_scans_or_sorts_a_table() {
