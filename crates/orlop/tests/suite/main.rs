@@ -3,4 +3,5 @@
 mod failures;
 mod kube_rs;
 mod lifecycle;
+mod readme;
 mod server;
