@@ -1,6 +1,5 @@
 //! A database file: a lock against other processes, one writer thread, one checkpoint thread, a few readers.
 
-use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
@@ -13,6 +12,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::backend::{blocking, keep_statements};
 use super::error::{closed, open_failed, unavailable};
+use super::lock::Lock;
 use super::{Durability, FileOptions, schema};
 use crate::types::Error;
 
@@ -28,6 +28,13 @@ const RESTART: Duration = Duration::from_millis(250);
 /// At so many times the checkpoint size the writer stops to let the write-ahead log start over.
 const WAL_FACTOR: u32 = 8;
 
+/// The index of the write-ahead log lives in this process's memory, not in a mapped file beside the database: there a file
+/// that stops to take writes can end the process with SIGBUS, where it now fails a commit. SQLite locks out other processes as well.
+#[cfg(unix)]
+const VFS: &str = "unix-excl";
+#[cfg(windows)]
+const VFS: &str = "win32";
+
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// An open database file.
@@ -37,7 +44,7 @@ pub struct FileDatabase {
     scanners: Arc<Scanners>,
     writer: Mutex<Option<Sender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    lock: Mutex<Option<File>>,
+    lock: Mutex<Option<Arc<Lock>>>,
 }
 
 /// Connections for lists and log reads, and the right to use one.
@@ -50,7 +57,8 @@ impl FileDatabase {
     /// Opens or makes the file.
     pub fn open(options: &FileOptions) -> Result<Self, Error> {
         let name = options.path.display().to_string();
-        let lock = lock(&options.path, &name)?;
+        let lock = Lock::take(&options.path, &name)?;
+        not_lost(options, &name)?;
         let mut writer = connect(options, &name)?;
         schema::migrate(&mut writer, &name)?;
         writer.busy_timeout(RESTART).map_err(|error| open_failed(&name, &unavailable(error)))?;
@@ -77,7 +85,7 @@ impl FileDatabase {
             scanners: Arc::new(Scanners { idle: Mutex::new(idle), permits: Semaphore::new(readers) }),
             writer: Mutex::new(Some(jobs)),
             threads: Mutex::new(threads),
-            lock: Mutex::new(Some(lock)),
+            lock: Mutex::new(Some(Arc::new(lock))),
         })
     }
 
@@ -103,9 +111,10 @@ impl FileDatabase {
         work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
+        let lock = held(&self.lock).clone().ok_or_else(closed)?;
         let job: Job = Box::new(move |connection| {
             // Whoever asked may be gone; the write has happened all the same.
-            let _ = answer.send(work(connection));
+            let _ = answer.send(work(connection).map_err(|error| lock.explain(error)));
         });
         let sender = held(&self.writer).clone().ok_or_else(closed)?;
         sender.send(job).map_err(|_| closed())?;
@@ -188,33 +197,34 @@ impl Drop for Loan {
     }
 }
 
-/// The lock is on a file beside the database, because SQLite has its own locks on the database itself.
-fn lock(path: &Path, name: &str) -> Result<File, Error> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".lock");
-    let file =
-        OpenOptions::new().create(true).truncate(false).write(true).open(&beside).map_err(|error| {
-            Error::Open {
-                reason: format!("{name} cannot be used: {error}; its folder has to exist and to be writable"),
-            }
-        })?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Open {
-            reason: format!("{name} is in use by another server: stop that one, or choose another file"),
-        }),
-        Err(TryLockError::Error(error)) => {
-            Err(Error::Open { reason: format!("{name} cannot be locked: {error}; use a local file system") })
-        }
+/// SQLite takes a file that is missing or empty (for which it also takes one byte) for a new database, and throws the log of the
+/// old one away.
+fn not_lost(options: &FileOptions, name: &str) -> Result<(), Error> {
+    let mut log = options.path.as_os_str().to_owned();
+    log.push("-wal");
+    let length = |path: &Path| path.metadata().map_or(0, |found| found.len());
+    if length(&options.path) <= 1 && length(Path::new(&log)) > 0 {
+        return Err(Error::Open {
+            reason: format!(
+                "{name} is empty or missing, but its write-ahead log {name}-wal is there: restore both from a backup, \
+                 or remove the log to begin with an empty database"
+            ),
+        });
     }
+    Ok(())
 }
 
 fn connect(options: &FileOptions, name: &str) -> Result<Connection, Error> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(&options.path, flags)
-        .and_then(|connection| configure(connection, options))
-        .map_err(|error| open_failed(name, &unavailable(error)))
+    let failed = |error| open_failed(name, &unavailable(error));
+    let connection = Connection::open_with_flags_and_vfs(&options.path, flags, VFS).map_err(failed)?;
+    // SQLite opens a file that it may only read without a word, and would make a log beside it that nobody may write to either.
+    if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
+        let reason = "the database file is read-only".to_owned();
+        return Err(open_failed(name, &Error::Unavailable { reason }));
+    }
+    configure(connection, options).map_err(failed)
 }
 
 fn configure(connection: Connection, options: &FileOptions) -> rusqlite::Result<Connection> {

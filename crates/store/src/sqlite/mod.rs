@@ -5,6 +5,7 @@ mod compact;
 mod error;
 mod file;
 mod list;
+mod lock;
 mod read;
 mod schema;
 mod write;

@@ -1,0 +1,55 @@
+//! The file beside the database: it keeps other processes out, and tells why the disk takes no writes.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Seek, Write};
+use std::path::Path;
+
+use crate::types::Error;
+
+/// A lock on a database. It ends with this value, or with the process.
+pub struct Lock {
+    file: File,
+}
+
+impl Lock {
+    /// Locks the database at `path`, which people know as `name`. The lock is on a file beside it, because SQLite has its own locks
+    /// on the database itself.
+    pub fn take(path: &Path, name: &str) -> Result<Self, Error> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".lock");
+        let file =
+            OpenOptions::new().create(true).truncate(false).write(true).open(&beside).map_err(|error| {
+                Error::Open {
+                    reason: format!(
+                        "{name} cannot be used: {error}; its folder has to exist and to be writable"
+                    ),
+                }
+            })?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { file }),
+            Err(TryLockError::WouldBlock) => Err(Error::Open {
+                reason: format!("{name} is in use by another server: stop that one, or choose another file"),
+            }),
+            Err(TryLockError::Error(error)) => Err(Error::Open {
+                reason: format!("{name} cannot be locked: {error}; use a local file system"),
+            }),
+        }
+    }
+
+    /// After a failed write: says what the disk says to a write of one byte, where SQLite says only that it failed.
+    pub fn explain(&self, error: Error) -> Error {
+        let Error::Unavailable { .. } = error else { return error };
+        let reason = match self.probe() {
+            Ok(()) => return error,
+            Err(refusal) if refusal.kind() == ErrorKind::StorageFull => "the disk is full".to_owned(),
+            Err(refusal) => format!("the disk takes no writes: {refusal}"),
+        };
+        Error::Unavailable { reason }
+    }
+
+    fn probe(&self) -> io::Result<()> {
+        let mut file = &self.file;
+        file.rewind()?;
+        file.write_all(b"\n")
+    }
+}
