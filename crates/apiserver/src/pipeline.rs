@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use model::error::Error;
 use tracing::Instrument;
 
@@ -40,12 +40,12 @@ where
     let span = span(&target);
     let (labels, result) = match target {
         Ok(target) => {
-            let labels = labels(&target);
+            let labels = labels(api, &target);
             // A guard, for a client that goes away drops this future at any await.
             let _counted = Counted::new(&api.metrics.in_flight);
             (labels, steps(api, connection, target, request).instrument(span.clone()).await)
         }
-        Err(error) => (labels_of_nothing(request.method()), Err(error)),
+        Err(error) => (of_no_resource(&request.method().as_str().to_lowercase()), Err(error)),
     };
     let response = result.unwrap_or_else(|error| failure(&error));
     record(api, labels, response.status(), begin, &span);
@@ -152,25 +152,30 @@ fn span(target: &Result<Target, Error>) -> tracing::Span {
 }
 
 /// Labels come from what the server knows, never from what a client invents: the number of series is bounded.
-fn labels(target: &Target) -> RequestLabels {
-    let (verb, group, resource, subresource) = match target {
-        Target::Resource { verb, place } => {
-            (verb.as_str(), place.group.as_str(), place.resource.as_str(), place.subresource.as_str())
-        }
-        Target::Plain { method, .. } => (method.as_str(), "", "", ""),
+fn labels(api: &ApiServer, target: &Target) -> RequestLabels {
+    let known = |place: &ResourcePath| {
+        let registry = api.registry();
+        let found = registry.find(&place.group, &place.version, &place.resource);
+        found.is_some_and(|found| found.verbs_of(&place.subresource).is_some())
     };
-    RequestLabels {
-        verb: verb.to_owned(),
-        group: group.to_owned(),
-        resource: resource.to_owned(),
-        subresource: subresource.to_owned(),
-        code: 0,
+    match target {
+        Target::Resource { verb, place } if known(place) => RequestLabels {
+            verb: verb.to_string(),
+            group: place.group.clone(),
+            resource: place.resource.clone(),
+            subresource: place.subresource.clone(),
+            code: 0,
+        },
+        Target::Resource { verb, .. } => of_no_resource(verb.as_str()),
+        Target::Plain { method, .. } => of_no_resource(method),
     }
 }
 
-fn labels_of_nothing(method: &Method) -> RequestLabels {
+fn of_no_resource(verb: &str) -> RequestLabels {
+    const KNOWN: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
+    let known = KNOWN.contains(&verb) || Verb::ALL.iter().any(|v| v.as_str() == verb);
     RequestLabels {
-        verb: method.as_str().to_lowercase(),
+        verb: if known { verb } else { "other" }.to_owned(),
         group: String::new(),
         resource: String::new(),
         subresource: String::new(),
@@ -189,12 +194,6 @@ fn record(
     let elapsed = begin.elapsed();
     span.record("code", labels.code);
     span.in_scope(|| tracing::debug!(code = labels.code, micros = elapsed.as_micros(), "answered"));
-    if matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::FORBIDDEN) {
-        // The path may be an invention of the client.
-        labels.group.clear();
-        labels.resource.clear();
-        labels.subresource.clear();
-    }
     let latency = LatencyLabels { verb: labels.verb.clone(), resource: labels.resource.clone() };
     api.metrics.seconds.get_or_create(&latency).observe(elapsed.as_secs_f64());
     api.metrics.requests.get_or_create(&labels).inc();

@@ -101,3 +101,22 @@ async fn metrics_count_requests_by_verb_and_resource() {
     assert!(line.is_some_and(|line| line.ends_with(" 1")), "{text}");
     assert!(text.contains("apiserver_request_duration_seconds_bucket{"), "{text}");
 }
+
+#[tokio::test]
+async fn what_a_client_invents_makes_no_series_of_metrics() {
+    let client = Client::new().await;
+    let stranger = client.as_caller(apiserver::auth::Identity::anonymous());
+    for path in [
+        "/apis/invented/v1/things",
+        "/api/v1/invented",
+        "/api/v1/namespaces/a/configmaps/b/invented",
+        "/invented",
+    ] {
+        client.get(path).await;
+        stranger.get(path).await;
+        client.send(Method::from_bytes(b"INVENTED").unwrap(), path, &[], b"").await;
+    }
+    let text = String::from_utf8(client.get("/metrics").await.bytes.to_vec()).unwrap();
+    assert!(text.contains("apiserver_request_total{"));
+    assert!(!text.to_lowercase().contains("invented"), "{text}");
+}
