@@ -125,13 +125,15 @@ impl FileDatabase {
     /// Ends the threads after the work that is queued, closes the connections and releases the lock.
     pub async fn close(&self) {
         self.scanners.permits.close();
-        held(&self.writer).take();
+        let writer = held(&self.writer).take();
         let threads = std::mem::take(&mut *held(&self.threads));
         let lookers: Vec<_> = self.lookers.iter().filter_map(|looker| held(looker).take()).collect();
         let idle = std::mem::take(&mut *held(&self.scanners.idle));
         let lock = held(&self.lock).take();
         let closing = blocking(move || {
+            // One connection after the other: the last one folds the log back, and two at a time would leave it to each other.
             drop((lookers, idle));
+            drop(writer);
             join(threads);
             // Last: another process may open the file from here on.
             drop(lock);
@@ -262,6 +264,9 @@ fn start_threads(
             job(&mut writer);
             wal.tend(&writer, &request);
         }
+        // The checkpoint thread ends with the request, so that its connection is closed after this one.
+        drop(writer);
+        drop(request);
     })?;
     Ok(vec![writer, checkpointer])
 }

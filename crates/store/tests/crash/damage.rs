@@ -26,6 +26,7 @@ pub async fn make(folder: &Path) -> FileOptions {
         store.write(vec![create(&path_of(number), number)]).await.expect("the disk is well");
     }
     store.close().await;
+    assert!(!folder.join("state.db-wal").exists(), "closing folds the write-ahead log back");
     options
 }
 
@@ -139,6 +140,8 @@ pub async fn damaged_pages() {
     let (mut refused, mut noticed) = (0, 0);
     for page in 0..whole.len() as u64 / PAGE {
         fs::write(&options.path, &whole).expect("the folder is ours");
+        // What could not be folded back into the damaged file before.
+        let _ = fs::remove_file(folder.path().join("state.db-wal"));
         let garbage: Vec<u8> = (0..PAGE).map(|_| dice.roll(256) as u8).collect();
         let mut database = OpenOptions::new().write(true).open(&options.path).expect("it is ours");
         database.seek(SeekFrom::Start(page * PAGE)).expect("it is as long");
