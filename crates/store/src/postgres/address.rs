@@ -11,8 +11,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::tls::{self, Check};
 use crate::types::Error;
 
-/// A server that does not answer by then is taken for unreachable. It bounds the whole handshake.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A server that does not answer by then is taken for unreachable, unless the address says `connect_timeout`.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A peer that is gone without a word is found out after about `KEEPALIVE_IDLE + KEEPALIVE_RETRIES * KEEPALIVE_INTERVAL`.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
@@ -38,6 +38,9 @@ impl Address {
         let mut encryption = Encryption { mode: SslMode::Prefer, check: Check::Nothing, roots: None };
         let mut others = Vec::new();
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+            if !parameter.contains('=') {
+                return Err(malformed("a parameter of it has no value"));
+            }
             if !encryption.take(parameter)? {
                 others.push(parameter);
             }
@@ -57,16 +60,21 @@ impl Address {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        if config.get_application_name().is_none() {
-            config.application_name("orlop");
-        }
         let tls = MakeRustlsConnect::new(encryption.client()?);
         Ok(Self { place: place(&config), config, tls })
     }
 
-    /// How to connect.
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// How to connect, for a session that does this.
+    pub fn config(&self, role: &str) -> Config {
+        let mut config = self.config.clone();
+        let name = config.get_application_name().unwrap_or("orlop");
+        config.application_name(format!("{name} {role}"));
+        config
+    }
+
+    /// How long to wait for a new session, from the first packet to the first answer.
+    pub fn patience(&self) -> Duration {
+        self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
     /// How to encrypt, where both sides want to.
@@ -162,7 +170,7 @@ mod tests {
     fn an_address_is_shown_without_its_credentials() {
         let address = Address::parse("postgres://me:secret@db.example:5433/state?sslmode=require").unwrap();
         assert_eq!(address.place(), "db.example:5433/state");
-        assert_eq!(address.config().get_ssl_mode(), SslMode::Require);
+        assert_eq!(address.config("").get_ssl_mode(), SslMode::Require);
         assert_eq!(Address::parse("postgresql://me@h").unwrap().place(), "h:5432/me");
     }
 

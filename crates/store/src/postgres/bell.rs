@@ -23,6 +23,9 @@ const NOBODY: i32 = 0;
 /// A poll reads one row: a session that takes longer is as good as lost.
 const POLL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long to wait before a lost session is made again.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// The bell of this server.
 pub struct Ring {
     /// All commits up to here are our own, or the bell was rung for them.
@@ -88,13 +91,13 @@ impl Ring {
 /// Listens and polls for ever, on a session of its own that is made again when it is lost.
 pub async fn attend(connector: Arc<Connector>, ring: Arc<Ring>, listen: bool, poll: Duration) {
     loop {
-        let result = match connector.connect(Some(Arc::clone(&ring))).await {
+        let result = match connector.connect("listens", Some(Arc::clone(&ring))).await {
             Ok(mut session) => listen_and_poll(&mut session, &ring, listen, poll).await,
             Err(failure) => Err(Error::from(failure)),
         };
         let Err(error) = result;
         tracing::info!(%error, "lost the PostgreSQL session that hears of other servers' commits");
-        sleep(poll).await;
+        sleep(poll.min(PAUSE)).await;
     }
 }
 

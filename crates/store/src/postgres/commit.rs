@@ -90,7 +90,7 @@ impl Writer {
                 Err(failure) => return Err(failure.into()),
             }
         }
-        let session = self.gate.connect(&self.connector).await?;
+        let session = self.gate.connect(&self.connector, "writes").await?;
         let mut open = Open::prepare(session, &self.ring).await?;
         let rows = open.load(&wanted).await?;
         Ok((open, loaded(&rows, &wanted)?))

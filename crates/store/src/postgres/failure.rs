@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use tokio_postgres::error::SqlState;
 
-use super::address::{Address, CONNECT_TIMEOUT};
+use super::address::Address;
 use crate::types::Error;
 
 /// Why a session did not do it.
@@ -67,7 +67,7 @@ impl Failure {
         let reason = match self {
             Self::Late => format!(
                 "PostgreSQL at {place} did not answer within {} s: check the address and the network",
-                CONNECT_TIMEOUT.as_secs()
+                address.patience().as_secs()
             ),
             Self::Postgres(error) => match error.code() {
                 Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {

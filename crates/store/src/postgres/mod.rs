@@ -75,7 +75,8 @@ impl Postgres {
     pub async fn open(url: &str, options: &PostgresOptions) -> Result<Self, Error> {
         let connector = Arc::new(Connector::new(Address::parse(url)?));
         let address = connector.address();
-        let mut session = connector.connect(None).await.map_err(|failure| failure.on_open(address))?;
+        let mut session =
+            connector.connect("opens", None).await.map_err(|failure| failure.on_open(address))?;
         schema::migrate(&mut session, address).await?;
         drop(session);
         let mut tasks = JoinSet::new();

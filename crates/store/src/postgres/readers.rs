@@ -134,7 +134,7 @@ impl Reader {
                 Err(failure) => return Err(failure.into()),
             }
         }
-        let mut session = self.gate.connect(&self.connector).await?;
+        let mut session = self.gate.connect(&self.connector, "reads").await?;
         let rows = query.run(&mut session).await?;
         self.session = Some(session);
         Ok(rows)

@@ -80,7 +80,8 @@ async fn version(session: &mut Session) -> Result<usize, Failure> {
 /// Takes the steps that are missing, all or none.
 async fn bring_forward(session: &mut Session, steps: &[&str]) -> Result<(), Failure> {
     execute(session, &format!("BEGIN; {}", locks::wait_for(locks::MIGRATION))).await?;
-    let rows = session.query("SELECT to_regnamespace('orlop') IS NOT NULL", &[]).await?;
+    // The table and not `to_regnamespace`, which may answer from a cache of before the lock.
+    let rows = session.query("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'orlop')", &[]).await?;
     let exists = rows.first().is_some_and(|row| row.get(0));
     if !exists {
         // Not `IF NOT EXISTS`, which needs the privilege to create also where there is nothing to create.

@@ -14,7 +14,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::{Address, CONNECT_TIMEOUT};
+use super::address::Address;
 use super::bell::Ring;
 use super::failure::{Failure, closed};
 use crate::types::Error;
@@ -82,15 +82,15 @@ impl Connector {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// A new session; what it is notified of goes to `ring`.
-    pub async fn connect(&self, ring: Option<Arc<Ring>>) -> Result<Session, Failure> {
+    /// A new session, called after what it does; what it is notified of goes to `ring`.
+    pub async fn connect(&self, role: &str, ring: Option<Arc<Ring>>) -> Result<Session, Failure> {
         let connecting = async {
-            let (client, connection) = self.address.config().connect(self.address.tls()).await?;
+            let (client, connection) = self.address.config(role).connect(self.address.tls()).await?;
             let mut driver = Driver { connection: Some(connection), ring };
             driver.run(client.batch_execute(SETTINGS)).await?;
             Ok(Session { client, driver, statements: HashMap::new() })
         };
-        timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or(Err(Failure::Late))
+        timeout(self.address.patience(), connecting).await.unwrap_or(Err(Failure::Late))
     }
 }
 
@@ -198,7 +198,7 @@ pub struct Gate {
 
 impl Gate {
     /// Connects, or says why not.
-    pub async fn connect(&mut self, connector: &Connector) -> Result<Session, Error> {
+    pub async fn connect(&mut self, connector: &Connector, role: &str) -> Result<Session, Error> {
         if connector.is_closed() {
             return Err(closed());
         }
@@ -207,7 +207,7 @@ impl Gate {
         {
             return Err(error.clone());
         }
-        match connector.connect(None).await {
+        match connector.connect(role, None).await {
             Ok(session) => {
                 *self = Self::default();
                 Ok(session)
