@@ -104,9 +104,11 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
     let namespaces = namespaces::run(ApiService::new(api.clone(), itself), shutdown.clone());
     supervisor.start("the end of namespaces", namespaces);
-    let serving_api =
-        apiserver::serve(listener, tls, callers::by_certificate(clients), api, shutdown.clone());
-    supervisor.start("the API server", async { Ok::<_, Infallible>(serving_api.await) });
+    let requests = apiserver::serve(listener, tls, callers::by_certificate(clients), api, shutdown.clone());
+    supervisor.start("the API server", async {
+        requests.await;
+        Ok::<_, Infallible>(())
+    });
     let host = config.listen.host().to_owned();
     let renewal = Renewal { folder, host, kubeconfig: kubeconfig.clone(), address: address.clone(), serving };
     supervisor.start("the renewal of certificates", renewal.run(shutdown));

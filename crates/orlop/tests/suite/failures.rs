@@ -17,6 +17,7 @@ async fn check(arguments: &[&str], parts: &[&str]) {
     assert!(output.stdout.is_empty(), "{output:?}");
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(errors.starts_with("orlop: "), "{errors}");
+    assert!(!errors.contains("s3cret"), "{errors}");
     for part in parts {
         assert!(errors.contains(part), "`{part}` in {errors}");
     }
@@ -68,6 +69,21 @@ async fn a_database_of_a_newer_version() {
     let file = File::options().write(true).open(data.join("orlop.db")).unwrap();
     file.write_all_at(&9999_u32.to_be_bytes(), 60).unwrap();
     check(&["up", "--listen", "127.0.0.1:0", "--data", text(&data)], &["orlop.db", "9999"]).await;
+}
+
+#[tokio::test]
+async fn a_postgresql_address_that_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for (url, part) in [
+        (format!("postgres://me:s3cret@{closed}/orlop"), closed.as_str()),
+        ("postgres://me:s3cret@nowhere.invalid/orlop".to_owned(), "nowhere.invalid"),
+        ("mysql://me:s3cret@db/orlop".to_owned(), "postgres://"),
+    ] {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--data", text(&data), "--postgres", &url];
+        check(&arguments, &[part]).await;
+    }
 }
 
 #[tokio::test]

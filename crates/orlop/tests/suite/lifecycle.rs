@@ -60,13 +60,3 @@ async fn signals_end_it_within_a_second_with_success_also_under_open_connections
         assert!(server.log().contains("stopping"), "{}", server.log());
     }
 }
-
-#[tokio::test]
-async fn logs_are_json_when_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::start("up", &folder.path().join("data"), &["--log-format", "json"]).await;
-    server.stop("TERM").await;
-    let log = server.log();
-    assert!(log.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{log}");
-    assert!(log.contains(r#""message":"stopping""#), "{log}");
-}

@@ -1,7 +1,11 @@
 //! Tests that see everything: the real binary, started as a person starts it.
 
+mod access;
 mod failures;
 mod kube_rs;
+mod kubectl;
 mod lifecycle;
+mod many_servers;
+mod observation;
 mod readme;
 mod server;

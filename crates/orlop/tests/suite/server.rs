@@ -14,7 +14,7 @@ use tokio::{
 };
 
 /// Far more than a start or stop takes on a busy machine; only a test that fails waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that has said it is ready.
 pub struct Server {

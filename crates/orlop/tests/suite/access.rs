@@ -1,0 +1,51 @@
+//! Who gets in: certificates of our own authority, of another one, tokens, and nobody else.
+
+use std::{fs, path::Path, time::SystemTime};
+
+use process::pki::Pki;
+
+use crate::{kubectl, server::Server};
+
+/// What kubectl prints, also where it fails, without the kubeconfig's own credentials.
+async fn attempt(server: &Server, data: &Path, credentials: &str) -> String {
+    let authority = data.join("pki/ca.crt");
+    let line = format!(
+        "--kubeconfig=/dev/null --server=https://{} --certificate-authority={} {credentials} get namespace default",
+        server.address,
+        authority.display()
+    );
+    let output = kubectl::output(server, &line).await;
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn certificate(folder: &Path) -> String {
+    let file = |name: &str| folder.join(name).display().to_string();
+    format!("--client-certificate={} --client-key={}", file("admin.crt"), file("admin.key"))
+}
+
+#[tokio::test]
+async fn certificates_and_tokens_are_judged_by_what_the_command_line_trusts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for other in ["friend", "stranger"] {
+        Pki::ensure(&path(other), "localhost", SystemTime::now()).unwrap();
+    }
+    fs::write(path("tokens.csv"), "t-admin,root,1,\"system:masters\"\nt-dev,jane,2,dev\n").unwrap();
+    let (authority, tokens) = (path("friend/ca.crt"), path("tokens.csv"));
+    let arguments =
+        ["--client-ca-file", authority.to_str().unwrap(), "--token-auth-file", tokens.to_str().unwrap()];
+    let data = path("data");
+    let server = Server::start("serve", &data, &arguments).await;
+
+    for (credentials, expected) in [
+        (certificate(&data.join("pki")), "default "),
+        (certificate(&path("friend")), "default "),
+        (certificate(&path("stranger")), "Unauthorized"),
+        ("--token=t-admin".to_owned(), "default "),
+        ("--token=t-dev".to_owned(), "User \"jane\" cannot get resource \"namespaces\""),
+        ("--token=wrong".to_owned(), "Unauthorized"),
+    ] {
+        let printed = attempt(&server, &data, &credentials).await;
+        assert!(printed.contains(expected), "{credentials}: `{expected}` in {printed}");
+    }
+}

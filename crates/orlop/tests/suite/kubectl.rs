@@ -1,0 +1,28 @@
+//! Kubernetes' own client, against a server that a test has started.
+
+use std::process::{Output, Stdio};
+
+use tokio::process::Command;
+
+use crate::server::Server;
+
+/// A kubectl that talks to this server and to nothing else on the machine.
+pub fn command(server: &Server) -> Command {
+    let mut command = Command::new("kubectl");
+    command.env("KUBECONFIG", &server.kubeconfig).stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// Runs kubectl to its end; it must succeed. Gives what it printed.
+pub async fn run(server: &Server, line: &str) -> String {
+    let output = output(server, line).await;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "kubectl {line}: {errors}\n{}", server.log());
+    String::from_utf8(output.stdout).expect("kubectl prints text")
+}
+
+/// Runs kubectl to its end, whatever that is.
+pub async fn output(server: &Server, line: &str) -> Output {
+    let output = command(server).args(line.split_whitespace()).output().await;
+    output.expect("kubectl is installed; `cargo xtask test` does that")
+}
