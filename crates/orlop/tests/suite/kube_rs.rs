@@ -1,6 +1,6 @@
 //! A kube-rs program as people write them: a typed `Api`, a `watcher`, and a reflector that keeps a store.
 
-use std::{future::ready, time::Duration};
+use std::future::ready;
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -14,15 +14,13 @@ use kube::{
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::server::Server;
-
-/// Nothing here takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::server::{PATIENCE, Server};
 
 async fn client(server: &Server) -> Client {
-    let kubeconfig = Kubeconfig::read_from(&server.kubeconfig).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
+    let kubeconfig =
+        Kubeconfig::read_from(&server.kubeconfig).expect("the file is complete before the server is ready");
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    Client::try_from(config.expect("the file names a context")).expect("its certificates can be used")
 }
 
 fn config_map(name: &str, value: &str) -> ConfigMap {
@@ -122,7 +120,10 @@ async fn a_reflector_keeps_up() {
     let events = watcher(maps.clone(), watcher::Config::default());
     let applied = reflector(writer, events).default_backoff().applied_objects();
     let (seen, mut arrivals) = tokio::sync::mpsc::unbounded_channel();
-    let keep_up = applied.try_for_each(|map| ready(Ok(seen.send(map.name_any()).unwrap())));
+    let keep_up = applied.try_for_each(|map| {
+        seen.send(map.name_any()).unwrap();
+        ready(Ok(()))
+    });
     let write = async {
         reader.wait_until_ready().await.unwrap();
         for i in 0..20 {

@@ -6,10 +6,11 @@ use tokio::process::Command;
 
 use crate::server::Server;
 
-/// A kubectl that talks to this server and to nothing else on the machine.
+/// A kubectl that talks to this server, and caches nothing beyond it: another server may get the same port.
 pub fn command(server: &Server) -> Command {
+    let home = server.kubeconfig.parent().expect("the kubeconfig is in the data folder");
     let mut command = Command::new("kubectl");
-    command.env("KUBECONFIG", &server.kubeconfig).stdin(Stdio::null()).kill_on_drop(true);
+    command.env("KUBECONFIG", &server.kubeconfig).env("HOME", home).stdin(Stdio::null()).kill_on_drop(true);
     command
 }
 

@@ -1,6 +1,6 @@
 //! Several API servers on one PostgreSQL database.
 
-use std::{process::Stdio, time::Duration};
+use std::process::Stdio;
 
 use pgtest::PgServer;
 use tokio::{
@@ -8,7 +8,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{kubectl, server::Server};
+use crate::{
+    kubectl,
+    server::{PATIENCE, Server},
+};
 
 #[tokio::test]
 async fn what_one_server_commits_reaches_watches_of_the_other() {
@@ -29,7 +32,7 @@ async fn what_one_server_commits_reaches_watches_of_the_other() {
         .unwrap();
     let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
     let mut next = async || {
-        let line = timeout(Duration::from_secs(30), seen.next_line()).await.expect("an event comes");
+        let line = timeout(PATIENCE, seen.next_line()).await.expect("an event comes");
         line.unwrap().expect("the watch goes on")
     };
     assert_eq!(next().await, "configmap/seen-at-once");

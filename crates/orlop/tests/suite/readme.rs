@@ -1,10 +1,8 @@
 //! The README's tour: every line of it is run, in its order, against a fresh server.
 
-use std::{fs, path::Path, process::Stdio};
+use std::{fs, path::Path};
 
-use tokio::process::Command;
-
-use crate::server::Server;
+use crate::{kubectl, server::Server};
 
 /// The lines between a fence of this language and the next one.
 fn block(text: &str, language: &str) -> Vec<String> {
@@ -21,18 +19,8 @@ async fn every_line_of_the_tour_works() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("up", &folder.path().join("data"), &[]).await;
     for line in tour {
-        let mut words = line.split_whitespace();
-        let output = Command::new(words.next().expect("no line is empty"))
-            .args(words)
-            .env("KUBECONFIG", &server.kubeconfig)
-            .env("HOME", folder.path())
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .expect("kubectl is installed; `cargo xtask test` does that");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{line}: {errors}\n{}", server.log());
-        assert!(!output.stdout.is_empty(), "{line} prints something");
+        let printed =
+            kubectl::run(&server, line.strip_prefix("kubectl ").expect("the tour is kubectl's")).await;
+        assert!(!printed.is_empty(), "{line} prints something");
     }
 }

@@ -1,0 +1,124 @@
+//! The dependency graph: a crate imports what this table allows, and nothing else.
+
+use std::{collections::BTreeSet, process::Command};
+
+use serde_json::Value;
+
+use crate::sources::{report, root};
+
+/// What a crate of the workspace may import of the others. A new crate, or a new edge, is a decision: it goes here,
+/// into ARCHITECTURE.md, and into an ADR that says why.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("store", &["model"]),
+    ("process", &[]),
+    ("apiserver", &["model", "store", "process"]),
+    ("orlop", &["apiserver", "model", "process", "store"]),
+    ("example-scores", &["apiserver", "model", "process", "store"]),
+    ("pgtest", &[]),
+    ("bench", &["apiserver", "model", "pgtest", "process", "store"]),
+    ("xtask", &[]),
+];
+
+/// What tests of any crate may import beside that.
+const TESTS_MAY_IMPORT: &[&str] = &["pgtest"];
+
+/// Crates from outside that only these crates of the workspace may name, with the reason. `bench` measures the same
+/// work without our code, and so knows what our code stands on.
+const RESERVED: &[(&str, &[&str], &str)] = &[
+    ("rusqlite", &["store", "bench"], "no crate but store knows SQL"),
+    ("tokio-postgres", &["store", "bench"], "no crate but store knows SQL"),
+    ("hyper", &["process", "apiserver", "bench"], "connections are the server's business"),
+    ("kube", &["orlop"], "what serves the API never calls it as a client"),
+    (
+        "tokio",
+        &["store", "process", "apiserver", "orlop", "bench", "example-scores"],
+        "model has no I/O and no async",
+    ),
+];
+
+struct Dependency {
+    name: String,
+    is_for_tests: bool,
+}
+
+/// Every crate of the workspace with what its manifest names.
+fn manifests() -> Vec<(String, Vec<Dependency>)> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let packages = metadata["packages"].as_array().expect("cargo metadata lists packages");
+    packages.iter().map(|package| (text(&package["name"]), dependencies(package))).collect()
+}
+
+fn dependencies(package: &Value) -> Vec<Dependency> {
+    let list = package["dependencies"].as_array().expect("a package lists its dependencies");
+    let dependency = |value: &Value| Dependency {
+        name: text(&value["name"]),
+        is_for_tests: value["kind"].as_str() == Some("dev"),
+    };
+    list.iter().map(dependency).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("names are text").to_owned()
+}
+
+#[test]
+fn crates_import_only_what_the_table_allows() {
+    let manifests = manifests();
+    let members: BTreeSet<_> = manifests.iter().map(|(name, _)| name.as_str()).collect();
+    let mut offences = Vec::new();
+    for (name, dependencies) in &manifests {
+        let Some((_, allowed)) = MAY_IMPORT.iter().find(|(known, _)| known == name) else {
+            offences
+                .push(format!("{name} is not in the table of crates/orlop/tests/repository/dependencies.rs"));
+            continue;
+        };
+        for dependency in dependencies.iter().filter(|dependency| members.contains(dependency.name.as_str()))
+        {
+            // A crate may name itself to switch on a feature for its own tests.
+            let for_tests = TESTS_MAY_IMPORT.contains(&&*dependency.name) || dependency.name == *name;
+            if !(allowed.contains(&&*dependency.name) || dependency.is_for_tests && for_tests) {
+                offences.push(format!("{name} imports {}", dependency.name));
+            }
+        }
+    }
+    report("these edges are not in the table of allowed ones", &offences);
+}
+
+#[test]
+fn outside_crates_with_a_home_stay_there() {
+    let mut offences = Vec::new();
+    for (name, dependencies) in &manifests() {
+        for dependency in dependencies {
+            let Some((_, homes, reason)) = RESERVED.iter().find(|(outside, ..)| *outside == dependency.name)
+            else {
+                continue;
+            };
+            // Test support is no part of the program: it may open a socket or a connection.
+            if !homes.contains(&name.as_str()) && name != "pgtest" {
+                offences.push(format!("{name} names {}, but {reason}", dependency.name));
+            }
+        }
+    }
+    report("these crates are reserved", &offences);
+}
+
+#[test]
+fn the_table_has_no_cycle_and_no_stranger() {
+    for (index, (name, allowed)) in MAY_IMPORT.iter().enumerate() {
+        for import in *allowed {
+            let place = MAY_IMPORT.iter().position(|(known, _)| known == import);
+            assert!(
+                place.is_some_and(|place| place < index),
+                "{name} may import {import}, which must stand above it"
+            );
+        }
+    }
+}
