@@ -153,8 +153,7 @@ impl Client {
 /// A fresh store in memory, without compaction by itself.
 pub async fn memory() -> Store {
     let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
-    let mut options = Options::default();
-    options.compaction = None;
+    let options = Options { compaction: None, ..Options::default() };
     let metrics = Metrics::unregistered();
     Store::open(engine, options, &metrics).await.unwrap()
 }

@@ -1,0 +1,92 @@
+//! Where a server is and who we are to it.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use regex::Regex;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+
+/// What a client shows and trusts, each as PEM.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// The authority of the server's certificate.
+    pub ca: String,
+    /// The client's certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
+/// A server to connect to.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// HOST:PORT.
+    pub address: String,
+    /// The name in its certificate.
+    pub name: ServerName<'static>,
+    /// Trust and identity.
+    pub tls: Arc<ClientConfig>,
+}
+
+impl Endpoint {
+    /// A server at an address.
+    pub fn new(address: &str, credentials: &Credentials) -> Result<Self> {
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let name = ServerName::try_from(host.to_owned()).context("the server's address is no name")?;
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(credentials.ca.as_bytes()) {
+            roots.add(certificate?)?;
+        }
+        let chain = CertificateDer::pem_slice_iter(credentials.certificate.as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(credentials.key.as_bytes()).context("the client's key")?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain.collect::<Result<_, _>>()?, key)?;
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Self { address: address.to_owned(), name, tls: Arc::new(tls) })
+    }
+
+    /// The server of a kubeconfig that holds its certificates.
+    ///
+    /// It is read by searching for the four entries, which is all that a file with one cluster and one user needs.
+    pub fn from_kubeconfig(text: &str) -> Result<Self> {
+        let server = entry(text, "server")?;
+        let address = server.strip_prefix("https://").context("the server's address is not https")?;
+        let decoded = |name| -> Result<String> {
+            let bytes =
+                BASE64_STANDARD.decode(entry(text, name)?).with_context(|| format!("{name} is no base64"))?;
+            Ok(String::from_utf8(bytes)?)
+        };
+        let credentials = Credentials {
+            ca: decoded("certificate-authority-data")?,
+            certificate: decoded("client-certificate-data")?,
+            key: decoded("client-key-data")?,
+        };
+        Self::new(address, &credentials)
+    }
+}
+
+fn entry<'a>(text: &'a str, name: &str) -> Result<&'a str> {
+    let pattern = Regex::new(&format!(r#"(?m)\b{name}"?:\s*"?([^\s",}}]+)"#))?;
+    let found = pattern.captures(text).and_then(|found| found.get(1));
+    Ok(found.with_context(|| format!("the kubeconfig has no {name}"))?.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_found_in_block_and_in_flow_style() {
+        let block = "clusters:\n- name: a\n  cluster:\n    server: https://127.0.0.1:1\n";
+        assert_eq!(entry(block, "server").unwrap(), "https://127.0.0.1:1");
+        let flow = r#"clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]"#;
+        assert_eq!(entry(flow, "server").unwrap(), "https://127.0.0.1:1");
+        assert!(entry(block, "client-key-data").is_err());
+    }
+}

@@ -1,0 +1,136 @@
+//! Servers under test: processes that are started, waited for and stopped.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::{Client, Endpoint};
+
+/// A server that is not ready by then will not be.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A server that has not stopped by then is killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What every server answers to whoever may ask.
+pub const FIRST_QUESTION: &str = "/api/v1/namespaces/default";
+
+/// A running server: one process, or kube-apiserver with its etcd.
+pub struct Server {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// From the start of the process to its first answer to an authenticated client.
+    pub start: Duration,
+    /// The last ends first.
+    processes: Vec<Child>,
+}
+
+impl Server {
+    /// A server that has answered.
+    pub fn new(endpoint: Endpoint, start: Duration, processes: Vec<Child>) -> Self {
+        Self { endpoint, start, processes }
+    }
+
+    /// Its processes.
+    pub fn pids(&self) -> Vec<u32> {
+        self.processes.iter().filter_map(Child::id).collect()
+    }
+
+    /// Stops it as its owner would, and waits until it is gone.
+    pub async fn stop(mut self) -> Result<()> {
+        while let Some(process) = self.processes.pop() {
+            stop(process).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn stop(mut process: Child) -> Result<()> {
+    if let Some(pid) = process.id() {
+        Command::new("kill").arg(pid.to_string()).status().await.context("kill cannot be run")?;
+    }
+    if timeout(STOP_TIMEOUT, process.wait()).await.is_err() {
+        process.kill().await?;
+    }
+    Ok(())
+}
+
+/// The program of this workspace.
+#[derive(Clone, Debug)]
+pub struct Orlop {
+    program: PathBuf,
+}
+
+impl Orlop {
+    /// The given one, or the one that is built now.
+    pub async fn find(given: Option<&Path>) -> Result<Self> {
+        if let Some(program) = given {
+            return Ok(Self { program: program.to_owned() });
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo).args(["build", "--release", "--package", "orlop"]).status().await;
+        ensure!(
+            built.context("cargo cannot be run: name the server with --orlop PATH")?.success(),
+            "no server was built"
+        );
+        // The target folder is the one that this program was built in, whatever its profile.
+        let bench = std::env::current_exe()?;
+        let target =
+            bench.parent().and_then(Path::parent).context("this program lies in no target folder")?;
+        Ok(Self { program: target.join("release").join("orlop") })
+    }
+
+    /// The file.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Starts it on a folder and waits for its first answer.
+    pub async fn start(&self, folder: &Path, postgres: Option<&str>) -> Result<Server> {
+        std::fs::create_dir_all(folder)?;
+        let log = std::fs::File::create(folder.join("bench.log"))?;
+        let begin = Instant::now();
+        let mut command = Command::new(&self.program);
+        command.arg("serve").arg("--data").arg(folder).args(["--listen", "127.0.0.1:0"]);
+        if let Some(url) = postgres {
+            command.args(["--postgres", url]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
+        let mut process =
+            command.spawn().with_context(|| format!("{} cannot be run", self.program.display()))?;
+        let stdout = process.stdout.take().context("the server has no standard output")?;
+        let ready = timeout(START_TIMEOUT, BufReader::new(stdout).lines().next_line()).await??;
+        if ready.is_none() {
+            let log = std::fs::read_to_string(folder.join("bench.log")).unwrap_or_default();
+            bail!("the server did not start: {}", log.lines().last().unwrap_or("it said nothing"));
+        }
+        let kubeconfig =
+            std::fs::read_to_string(folder.join("kubeconfig")).context("the server wrote no kubeconfig")?;
+        let endpoint = Endpoint::from_kubeconfig(&kubeconfig)?;
+        Client::connect(&endpoint, 1).await?.connection().get(FIRST_QUESTION).await?;
+        Ok(Server::new(endpoint, begin.elapsed(), vec![process]))
+    }
+}
+
+/// Asks until the server answers.
+pub async fn until_answered(endpoint: &Endpoint, process: &mut Child) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let asked = async {
+            let client = Client::connect(endpoint, 1).await?;
+            client.connection().get("/readyz").await?;
+            client.connection().get(FIRST_QUESTION).await
+        };
+        let Err(error) = asked.await else { return Ok(()) };
+        if let Some(status) = process.try_wait()? {
+            bail!("the server ended: {status}");
+        }
+        ensure!(begin.elapsed() < START_TIMEOUT, "the server was not ready in time: {error:#}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -1,0 +1,98 @@
+//! From the start of the process to its first answer, and what it takes when it has nothing to do.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use super::{Engine, POSTGRES, Programs, SQLITE};
+use crate::figure::{Figure, Goal, Unit, show};
+use crate::machine;
+use crate::raw::tls::{RawServer, start_and_end};
+use crate::report::{KUBERNETES, Outcome};
+use crate::stats::Latencies;
+
+/// After so long a server has done what it does after its first answer.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// On a folder that does not exist yet.
+pub async fn fresh(programs: &Programs, engine: Engine, times: usize) -> Result<Outcome> {
+    let mut latencies = Latencies::default();
+    for _ in 0..times {
+        let running = programs.start(engine).await?;
+        latencies.push(running.server.start);
+        running.stop().await?;
+    }
+    described(&latencies, engine).await
+}
+
+/// On a folder that the server made before.
+pub async fn again(programs: &Programs, engine: Engine, times: usize) -> Result<Outcome> {
+    let folder = TempDir::new()?;
+    let database = match &programs.postgres {
+        Some(postgres) if engine == POSTGRES => Some(postgres.create().await?),
+        _ => None,
+    };
+    let url = database.as_ref().map(|database| database.url.as_str());
+    let mut latencies = Latencies::default();
+    for time in 0..=times {
+        let server = if engine == KUBERNETES {
+            programs.kubernetes.as_ref().context("Kubernetes was not given")?.start(folder.path()).await?
+        } else {
+            programs.orlop()?.start(folder.path(), url).await?
+        };
+        if time > 0 {
+            latencies.push(server.start);
+        }
+        server.stop().await?;
+    }
+    if let Some(database) = database {
+        database.drop().await?;
+    }
+    described(&latencies, engine).await
+}
+
+async fn described(latencies: &Latencies, engine: Engine) -> Result<Outcome> {
+    let detail = format!("slowest {}", show(latencies.percentile(100), Unit::Time));
+    let outcome = Outcome::of(Figure::time(latencies.median()).with(detail));
+    let outcome = outcome
+        .beside(Figure::time(at_least(latencies.len()).await?), "an empty process and a raw TLS answer");
+    Ok(outcome.goal(if engine == SQLITE { Goal::Below(0.02) } else { Goal::None }))
+}
+
+/// What nobody can do without: a process, a connection, a handshake, an answer.
+async fn at_least(times: usize) -> Result<f64> {
+    let raw = RawServer::start().await?;
+    let mut answers = Latencies::default();
+    for _ in 0..times {
+        let started = std::time::Instant::now();
+        super::Client::connect(&raw.endpoint, 1).await?.connection().get("/bytes/1000").await?;
+        answers.push(started.elapsed());
+    }
+    let processes: Latencies = start_and_end(times).await?.into_iter().collect();
+    Ok(answers.median() + processes.median())
+}
+
+/// Memory when it has nothing to do.
+pub async fn idle(programs: &Programs, engine: Engine) -> Result<Outcome> {
+    let running = programs.start(engine).await?;
+    tokio::time::sleep(SETTLE).await;
+    let mut sum = 0.0;
+    for pid in running.server.pids() {
+        sum += machine::resident(pid)?;
+    }
+    running.stop().await?;
+    Ok(Outcome::of(Figure::bytes(sum)).goal(Goal::Below(20e6)))
+}
+
+/// The files that have to be installed.
+pub fn size(programs: &Programs, engine: Engine) -> Result<Outcome> {
+    let bytes = match &programs.kubernetes {
+        Some(kubernetes) if engine == KUBERNETES => {
+            let sizes = kubernetes.programs().map(|program| machine::file_size(&program));
+            sizes.into_iter().sum::<Result<f64>>()?
+        }
+        _ => machine::file_size(programs.orlop()?.program())?,
+    };
+    Ok(Outcome::of(Figure::bytes(bytes)).goal(Goal::Below(30e6)))
+}

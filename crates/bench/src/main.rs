@@ -1,0 +1,31 @@
+//! One command that shows how fast the store and the API are, beside the machine's own limits and beside Kubernetes.
+
+mod api_level;
+mod args;
+mod database;
+mod figure;
+mod machine;
+mod objects;
+mod raw;
+mod report;
+mod stats;
+mod store_level;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Args;
+use crate::report::{Report, progress};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let mut report = Report::new(Args::parse());
+    let load = machine::load();
+    progress(&machine::description());
+    store_level::run(&mut report).await;
+    api_level::run(&mut report).await;
+    println!("{}. Load average {load} before, {} after.\n", machine::description(), machine::load());
+    println!("{}", report.table());
+    if report.is_broken() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

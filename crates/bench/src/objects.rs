@@ -1,0 +1,142 @@
+//! The objects that are written: ConfigMaps of about one kilobyte, as the store and as the API take them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use model::selector::{Requirement, Target, Test};
+use model::{Attributes, Encoded, ObjectKey, Resource, Selector, Uid};
+use serde_json::json;
+use store::{ListQuery, Precondition, WatchScope, Write};
+
+/// The namespace of most objects.
+pub const NAMESPACE: &str = "bench";
+
+/// Bytes of an object's payload, with which the whole is about one kilobyte.
+const PAYLOAD: usize = 750;
+
+/// Makes objects that differ in name. Their bodies are made once, so that making objects costs next to nothing.
+#[derive(Debug)]
+pub struct Objects {
+    resource: Resource,
+    bodies: [Encoded; 2],
+    next: AtomicU64,
+}
+
+impl Objects {
+    /// Objects of a resource, of about a kilobyte each.
+    pub fn new(plural: &str) -> Self {
+        Self::sized(plural, PAYLOAD)
+    }
+
+    /// Objects with so many bytes of payload.
+    pub fn sized(plural: &str, payload: usize) -> Self {
+        let body = |letter: &str| {
+            let object = config_map("some-object-of-the-bench", &letter.repeat(payload));
+            Encoded::new(object.as_object().expect("the literal is an object"))
+        };
+        Self { resource: Resource::new("", plural), bodies: [body("a"), body("b")], next: AtomicU64::new(0) }
+    }
+
+    /// A create under a name that was not used before.
+    pub fn create(&self) -> Write {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.create_with(number, vec![("app".to_owned(), "bench".to_owned())], Vec::new())
+    }
+
+    /// A create with labels and fields.
+    pub fn create_with(
+        &self,
+        number: u64,
+        labels: Vec<(String, String)>,
+        fields: Vec<(String, String)>,
+    ) -> Write {
+        Write::Create {
+            key: self.key(number),
+            uid: Uid(format!("00000000-0000-4000-8000-{number:012x}")),
+            attributes: Attributes::new(labels, fields),
+            body: self.bodies[0].clone(),
+        }
+    }
+
+    /// An update of an object that [`Objects::create`] made, with a body that differs from that of the update before.
+    pub fn update(&self, key: &ObjectKey, expect: Precondition, turn: usize) -> Write {
+        Write::Update {
+            key: key.clone(),
+            expect,
+            attributes: Attributes::new(vec![("app".to_owned(), "bench".to_owned())], Vec::new()),
+            body: self.bodies[(turn + 1) % 2].clone(),
+        }
+    }
+
+    fn key(&self, number: u64) -> ObjectKey {
+        ObjectKey::new(&self.resource, NAMESPACE, &format!("object-{number:08}"))
+    }
+
+    /// How large an object is, without its revision.
+    pub fn size(&self) -> usize {
+        self.bodies[0].len()
+    }
+
+    /// A list of everything in the namespace.
+    pub fn list(&self, limit: usize) -> ListQuery {
+        ListQuery {
+            resource: self.resource.clone(),
+            namespace: Some(NAMESPACE.to_owned()),
+            selector: Selector::default(),
+            at: None,
+            after: None,
+            limit,
+        }
+    }
+
+    /// A list of what has this value.
+    pub fn select(&self, target: Target, key: &str, value: &str) -> ListQuery {
+        ListQuery { selector: one_value(target, key, value), ..self.list(500) }
+    }
+
+    /// A watch of everything in the namespace.
+    pub fn watch(&self) -> WatchScope {
+        WatchScope {
+            resource: self.resource.clone(),
+            namespace: Some(NAMESPACE.to_owned()),
+            name: None,
+            selector: Selector::default(),
+        }
+    }
+
+    /// A watch that none of the objects concerns, as most watches of a cluster are most of the time.
+    pub fn idle_watch(&self, number: usize) -> WatchScope {
+        let selector = one_value(Target::Label, "app", &format!("other-{number}"));
+        WatchScope { selector, ..self.watch() }
+    }
+}
+
+fn one_value(target: Target, key: &str, value: &str) -> Selector {
+    let requirement = Requirement { target, key: key.to_owned(), test: Test::In(vec![value.to_owned()]) };
+    Selector { requirements: vec![requirement] }
+}
+
+fn config_map(name: &str, payload: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {"app": "bench"},
+            "uid": "00000000-0000-4000-8000-000000000000",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "data": {"payload": payload},
+    })
+}
+
+/// The body of a request that creates a ConfigMap.
+pub fn create_body(name: &str) -> Bytes {
+    let mut object = config_map(name, &"a".repeat(PAYLOAD));
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("uid");
+        metadata.remove("creationTimestamp");
+    }
+    object.to_string().into()
+}

@@ -1,0 +1,180 @@
+//! The rows as they come in, and the one table that they become.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use anyhow::Result;
+use regex::Regex;
+
+use crate::args::{Args, Sizes};
+use crate::figure::{Figure, Goal};
+
+/// What a measure gives.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The figure.
+    pub figure: Figure,
+    /// What the machine does without us, and what that was.
+    pub limit: Option<(Figure, &'static str)>,
+    /// What it should reach.
+    pub goal: Goal,
+}
+
+impl Outcome {
+    /// A figure alone.
+    pub fn of(figure: Figure) -> Self {
+        Self { figure, limit: None, goal: Goal::None }
+    }
+
+    /// Beside the machine's own limit.
+    #[must_use]
+    pub fn beside(mut self, limit: Figure, what: &'static str) -> Self {
+        self.limit = Some((limit, what));
+        self
+    }
+
+    /// With a goal.
+    #[must_use]
+    pub fn goal(mut self, goal: Goal) -> Self {
+        self.goal = goal;
+        self
+    }
+}
+
+/// Who did the work, and with whom it shared the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// The processes that were busy.
+    pub busy: &'static str,
+}
+
+/// The name under which Kubernetes' figures are kept. They become a column, not rows.
+pub const KUBERNETES: Engine = Engine { name: "Kubernetes", busy: "bench, kube-apiserver, etcd" };
+
+struct Row {
+    measure: String,
+    engine: Engine,
+    outcome: Result<Outcome, String>,
+}
+
+/// All that was asked for and all that was found.
+pub struct Report {
+    /// What was asked for.
+    pub args: Args,
+    /// How much of everything.
+    pub sizes: Sizes,
+    rows: Vec<Row>,
+    started: Instant,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new(args: Args) -> Self {
+        let sizes = if args.quick { Sizes::QUICK } else { Sizes::FULL };
+        Self { args, sizes, rows: Vec::new(), started: Instant::now() }
+    }
+
+    /// Whether a measure was asked for.
+    pub fn wants(&self, measure: &str, engine: Engine) -> bool {
+        // Kubernetes is measured wherever its figure stands beside one of ours.
+        let names = if engine == KUBERNETES {
+            &["Kubernetes", "SQLite file", "PostgreSQL"][..]
+        } else {
+            &[engine.name]
+        };
+        let is_named = |only: &Regex| names.iter().any(|name| only.is_match(&format!("{measure} / {name}")));
+        self.args.only.as_ref().is_none_or(is_named)
+    }
+
+    /// Whether any of these measures was asked for.
+    pub fn wants_any(&self, measures: &[impl AsRef<str>], engine: Engine) -> bool {
+        measures.iter().any(|measure| self.wants(measure.as_ref(), engine))
+    }
+
+    /// Does the work if it was asked for, and keeps what it gives. A failure is kept too: the others go on.
+    pub async fn measure(
+        &mut self,
+        measure: &str,
+        engine: Engine,
+        work: impl Future<Output = Result<Outcome>>,
+    ) {
+        if !self.wants(measure, engine) {
+            return;
+        }
+        progress(&format!("[{:>4} s] {measure} / {}", self.started.elapsed().as_secs(), engine.name));
+        let outcome = work.await.map_err(|error| format!("{error:#}"));
+        match &outcome {
+            Ok(outcome) => progress(&format!("         {}", in_short(outcome))),
+            Err(error) => progress(&format!("         failed: {error}")),
+        }
+        self.rows.push(Row { measure: measure.to_owned(), engine, outcome });
+    }
+
+    /// Keeps the failure of what several measures need; the others go on.
+    pub fn section(&mut self, section: &str, engine: Engine, result: Result<()>) {
+        if let Err(error) = result {
+            progress(&format!("         failed: {error:#}"));
+            self.rows.push(Row { measure: section.to_owned(), engine, outcome: Err(format!("{error:#}")) });
+        }
+    }
+
+    /// Whether something failed or nothing was measured.
+    pub fn is_broken(&self) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|row| row.outcome.is_err())
+    }
+
+    /// The table, as Markdown.
+    pub fn table(&self) -> String {
+        let mut out = String::from(
+            "| measure | engine | figure | machine's own limit | ratio | Kubernetes | ratio | goal | | busy on the same cores |\n\
+             |---|---|---|---|---|---|---|---|---|---|\n",
+        );
+        for row in self.rows.iter().filter(|row| row.engine != KUBERNETES || row.outcome.is_err()) {
+            let peer = self.kubernetes(&row.measure);
+            let cells = match &row.outcome {
+                Ok(outcome) => cells(outcome, peer),
+                Err(error) => format!("failed: {} | | | | | | |", error.replace('|', "/").replace('\n', " ")),
+            };
+            let _ = writeln!(out, "| {} | {} | {cells} {} |", row.measure, row.engine.name, row.engine.busy);
+        }
+        out
+    }
+
+    fn kubernetes(&self, measure: &str) -> Option<&Figure> {
+        let row = self.rows.iter().find(|row| row.engine == KUBERNETES && row.measure == measure)?;
+        row.outcome.as_ref().ok().map(|outcome| &outcome.figure)
+    }
+}
+
+fn cells(outcome: &Outcome, peer: Option<&Figure>) -> String {
+    let Outcome { figure, limit, goal } = outcome;
+    let (limit_text, ratio) = match limit {
+        Some((limit, what)) => (format!("{limit}: {what}"), figure.compared(limit)),
+        None => ("–".to_owned(), "–".to_owned()),
+    };
+    let (peer_text, times) = match peer {
+        Some(peer) => (peer.to_string(), format!("{:.1} × better", figure.times_better(peer))),
+        None => ("–".to_owned(), "–".to_owned()),
+    };
+    let verdict = match goal.is_met(figure, limit.as_ref().map(|(limit, _)| limit), peer) {
+        Some(true) => "met",
+        Some(false) => "**missed**",
+        None => "",
+    };
+    let goal = goal.text(figure.unit);
+    format!("{figure} | {limit_text} | {ratio} | {peer_text} | {times} | {goal} | {verdict} |")
+}
+
+fn in_short(outcome: &Outcome) -> String {
+    match &outcome.limit {
+        Some((limit, what)) => format!("{}; limit {limit}: {what}", outcome.figure),
+        None => outcome.figure.to_string(),
+    }
+}
+
+/// Says what is going on.
+pub fn progress(line: &str) {
+    eprintln!("{line}");
+}
