@@ -33,11 +33,7 @@ pub async fn store(url: &str, change: impl FnOnce(&mut PostgresOptions)) -> Stor
     let mut options = PostgresOptions::default();
     change(&mut options);
     let engine = Postgres::open(url, &options).await.expect("the database opens");
-    let quiet = {
-        let mut quiet = Options::default();
-        quiet.compaction = None;
-        quiet
-    };
+    let quiet = Options { compaction: None, ..Options::default() };
     Store::open(Arc::new(engine), quiet, &Metrics::unregistered()).await.expect("the store opens")
 }
 
@@ -71,12 +67,6 @@ impl Admin {
     /// A number.
     pub async fn number(&self, sql: &str) -> i64 {
         self.client.query_one(sql, &[]).await.expect("the statement is right").get(0)
-    }
-
-    /// The first column of all rows, as text.
-    pub async fn lines(&self, sql: &str) -> Vec<String> {
-        let rows = self.client.query(sql, &[]).await.expect("the statement is right");
-        rows.iter().map(|row| row.get(0)).collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! What only PostgreSQL can have: several servers on one database, and a database that fails by itself.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 mod commits_of_others;
 mod faults;
 mod kit;
