@@ -15,7 +15,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("apiserver", &["model", "store", "process"]),
     ("orlop", &["apiserver", "model", "process", "store"]),
     ("example-scores", &["apiserver", "model", "process", "store"]),
-    ("bench", &["model", "pgtest", "process", "store"]),
     ("pgtest", &[]),
     ("bench", &["apiserver", "model", "pgtest", "process", "store"]),
     ("xtask", &[]),
