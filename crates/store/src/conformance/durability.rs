@@ -1,6 +1,6 @@
 //! What outlives a store.
 
-use tokio::task::JoinSet;
+use std::task::Poll;
 
 use super::Factory;
 use super::kit::*;
@@ -60,13 +60,25 @@ pub(super) async fn a_closed_store_is_unavailable(factory: Factory) {
 
 pub(super) async fn what_was_queued_is_committed_before_closing(factory: Factory) {
     let mut kit = Kit::with(&factory, |options| options.batch_writes = 3).await;
-    let mut writers = JoinSet::new();
-    for n in 0..50 {
+    let mut writing = Vec::new();
+    for n in 0..20 {
         let store = kit.store.clone();
-        writers.spawn(async move { store.write(vec![object(&format!("ns/o{n}")).create()]).await.is_ok() });
+        let mut write =
+            Box::pin(async move { store.write(vec![object(&format!("ns/o{n:02}")).create()]).await });
+        // The first poll queues the write.
+        if let Poll::Ready(outcome) = futures::poll!(&mut write) {
+            outcome.expect("the store is open");
+        } else {
+            writing.push(write);
+        }
     }
-    let Some(store) = reopened(&kit).await else { return };
-    let acknowledged = writers.join_all().await.into_iter().filter(|ok| *ok).count();
-    kit.store = store;
-    assert_eq!(kit.names(&all()).await.len(), acknowledged);
+    let reopened = reopened(&kit).await;
+    kit.store.close().await;
+    for outcome in futures::future::join_all(writing).await {
+        outcome.expect("it was queued before the store was closed");
+    }
+    if let Some(store) = reopened {
+        kit.store = store;
+        assert_eq!(kit.names(&all()).await.len(), 20);
+    }
 }

@@ -47,6 +47,8 @@ impl Engine for Server {
     }
 
     async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
+        // As if it came over a network: whoever waits for it may be dropped.
+        tokio::task::yield_now().await;
         self.database.get(key, at).await
     }
 
@@ -159,6 +161,21 @@ async fn a_log_that_cannot_be_read_is_tried_again() {
     here.log_fails.store(false, Ordering::Relaxed);
     let events = next(&mut watch, 2).await;
     assert!(events.iter().all(|event| event.kind == EventKind::Added));
+}
+
+#[tokio::test]
+async fn a_next_that_is_dropped_while_it_loads_a_last_version_loses_nothing() {
+    let store = Server::on(&database()).store().await;
+    let mut watch = store.watch(watching(vec![label_is("k", "v")]), Revision(1)).await.unwrap();
+    let selected = object("ns/a").label("k", "v").data("selected");
+    store.write(vec![selected.create(), object("ns/a").put()]).await.unwrap();
+    let mut other = store.watch(everything(), Revision(1)).await.unwrap();
+    next(&mut other, 2).await;
+    // Both changes are there, so the only thing to wait for is the last version.
+    assert!(futures::poll!(Box::pin(watch.next())).is_pending());
+    assert_eq!(watch.position(), Revision(1));
+    let seen: Vec<Seen> = next(&mut watch, 2).await.iter().map(seen).collect();
+    assert_eq!(seen, [added("a", "selected"), deleted("a", "selected")]);
 }
 
 #[tokio::test]
