@@ -38,6 +38,18 @@ pub enum Error {
         /// What comes after `is forbidden: `.
         message: String,
     },
+    /// A new object would be in a namespace that is on its way out.
+    #[error("{}", forbidden(group, resource, name, &terminating(namespace)))]
+    NamespaceTerminating {
+        /// The group of the resource.
+        group: String,
+        /// The plural name of the resource.
+        resource: String,
+        /// The name of the object.
+        name: String,
+        /// The namespace.
+        namespace: String,
+    },
     /// There is no such object.
     #[error("{} {} not found", qualified(resource, group), quote(name))]
     NotFound {
@@ -201,7 +213,7 @@ impl Error {
         match self {
             Self::BadRequest { .. } => 400,
             Self::Unauthorized => 401,
-            Self::Forbidden { .. } => 403,
+            Self::Forbidden { .. } | Self::NamespaceTerminating { .. } => 403,
             Self::NotFound { .. } | Self::PathNotFound => 404,
             Self::MethodNotAllowed { .. } => 405,
             Self::NotAcceptable { .. } => 406,
@@ -222,7 +234,7 @@ impl Error {
         match self {
             Self::BadRequest { .. } => "BadRequest",
             Self::Unauthorized => "Unauthorized",
-            Self::Forbidden { .. } => "Forbidden",
+            Self::Forbidden { .. } | Self::NamespaceTerminating { .. } => "Forbidden",
             Self::NotFound { .. } | Self::PathNotFound => "NotFound",
             Self::AlreadyExists { .. } | Self::GenerateNameConflict { .. } => "AlreadyExists",
             Self::Conflict { .. } => "Conflict",
@@ -274,6 +286,7 @@ impl Error {
     fn details(&self) -> Option<Map<String, Value>> {
         let mut details = match self {
             Self::Forbidden { group, resource, name, .. }
+            | Self::NamespaceTerminating { group, resource, name, .. }
             | Self::NotFound { group, resource, name }
             | Self::AlreadyExists { group, resource, name }
             | Self::Conflict { group, resource, name, .. }
@@ -304,6 +317,11 @@ impl Error {
             Self::FutureRevision { .. } => {
                 vec![json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"})]
             }
+            Self::NamespaceTerminating { namespace, .. } => vec![json!({
+                "reason": "NamespaceTerminating",
+                "message": format!("namespace {namespace} is being terminated"),
+                "field": "metadata.namespace",
+            })],
             Self::Internal { message } => vec![json!({"message": message})],
             _ => Vec::new(),
         }
@@ -321,6 +339,10 @@ fn forbidden(group: &str, resource: &str, name: &str, message: &str) -> String {
         (resource, "") => format!("{resource} is forbidden: {message}"),
         (resource, name) => format!("{resource} {} is forbidden: {message}", quote(name)),
     }
+}
+
+fn terminating(namespace: &str) -> String {
+    format!("unable to create new content in namespace {namespace} because it is being terminated")
 }
 
 fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> String {

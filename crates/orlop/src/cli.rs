@@ -52,7 +52,7 @@ Examples:
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
-  orlop serve --listen 0.0.0.0:6443
+  orlop serve --listen 192.0.2.7:6443
   orlop serve --postgres postgres://orlop@db.example.org/orlop --data /var/lib/orlop
   orlop serve --client-ca-file ca.crt --token-auth-file tokens.csv";
 

@@ -25,7 +25,9 @@ const QUEUED_BATCHES: usize = 8;
 
 /// A transaction that waits for its commit.
 struct Job {
-    writes: Transaction,
+    transaction: Transaction,
+    /// How many of its steps write: a requirement is free, for many share the object that they require.
+    writes: usize,
     size: usize,
     answer: oneshot::Sender<Result<Vec<Written>, Error>>,
     /// Gives its room in the queue back when the job is done.
@@ -42,16 +44,17 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Queues a transaction and waits for its commit.
-    pub async fn write(&self, writes: Transaction) -> Result<Vec<Written>, Error> {
-        if writes.is_empty() {
+    pub async fn write(&self, transaction: Transaction) -> Result<Vec<Written>, Error> {
+        if transaction.is_empty() {
             return Ok(Vec::new());
         }
-        let size = writes.iter().map(Write::size).sum::<usize>();
+        let size = transaction.iter().map(Write::size).sum::<usize>();
+        let writes = transaction.iter().filter(|step| step.writes()).count();
         // A transaction that is larger than the whole queue takes all of its room.
         let room = u32::try_from(size.min(self.room_bytes)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(room).await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
-        let job = Job { writes, size, answer, _room: room };
+        let job = Job { transaction, writes, size, answer, _room: room };
         self.jobs.send(job).await.map_err(|_| closed())?;
         answered.await.map_err(|_| closed())?
     }
@@ -109,10 +112,10 @@ impl Committer {
 
     /// Takes what is queued, as far as it fits in a batch.
     fn fill(&mut self, first: Job, queued: &mut mpsc::Receiver<Job>) -> Vec<Job> {
-        let (mut writes, mut bytes) = (first.writes.len(), first.size);
+        let (mut writes, mut bytes) = (first.writes, first.size);
         let mut batch = vec![first];
         while let Ok(job) = queued.try_recv() {
-            writes += job.writes.len();
+            writes += job.writes;
             bytes += job.size;
             if writes > self.limits.writes || bytes > self.limits.bytes {
                 self.left_over = Some(job);
@@ -126,11 +129,11 @@ impl Committer {
     async fn commit(&self, batch: Vec<Job>) {
         let mut answers = Vec::with_capacity(batch.len());
         let mut transactions = Vec::with_capacity(batch.len());
+        let writes = batch.iter().map(|job| job.writes).sum::<usize>();
         for job in batch {
             answers.push((job.answer, job._room));
-            transactions.push(job.writes);
+            transactions.push(job.transaction);
         }
-        let writes = transactions.iter().map(Vec::len).sum::<usize>();
         let started = Instant::now();
         let result = self.engine.commit(transactions).await;
         self.metrics.commit_seconds.observe(started.elapsed().as_secs_f64());

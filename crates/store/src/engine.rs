@@ -10,7 +10,7 @@ use model::{ObjectKey, Resource, Revision};
 
 use crate::types::{Change, ClockState, Error, ListQuery, Page, Stored, Write, Written};
 
-/// The writes of one caller: all of them happen, or none.
+/// The writes of one caller, and what they require: all of them happen, or none.
 pub type Transaction = Vec<Write>;
 
 /// A database that holds the log and the heads.
@@ -53,7 +53,7 @@ pub trait Engine: Send + Sync + 'static {
 /// What a batch became.
 #[derive(Debug)]
 pub struct Committed {
-    /// One outcome per transaction, in order: one [`Written`] per write, in order, or why the transaction did not happen.
+    /// One outcome per transaction, in order: one [`Written`] per write, in order, none for a requirement, or why the transaction did not happen.
     pub outcomes: Vec<Result<Vec<Written>, Error>>,
     /// What was appended to the log, in revision order, without a gap.
     pub changes: Vec<Change>,

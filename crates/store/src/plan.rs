@@ -147,7 +147,7 @@ impl Ledger {
             Draft { touched: HashMap::new(), changes: Vec::new(), history: Vec::new(), clock: self.clock };
         let mut written = Vec::with_capacity(writes.len());
         for write in writes {
-            written.push(self.step(&mut draft, write)?);
+            written.extend(self.step(&mut draft, write)?);
         }
         self.touched.extend(draft.touched);
         self.changes.append(&mut draft.changes);
@@ -156,25 +156,32 @@ impl Ledger {
         Ok(written)
     }
 
-    fn step(&self, draft: &mut Draft, write: Write) -> Result<Written, Error> {
-        let head = self.head(draft, write.key()).cloned();
-        match write {
-            Write::Create { key, uid, attributes, body } => match head {
-                Some(_) => Err(Error::AlreadyExists { key }),
-                None => Ok(draft.append(Action::Create, key, uid, None, attributes, &body)),
-            },
+    fn step(&self, draft: &mut Draft, write: Write) -> Result<Option<Written>, Error> {
+        let head = self.head(draft, write.key());
+        Ok(match write {
+            Write::Create { key, .. } if head.is_some() => return Err(Error::AlreadyExists { key }),
+            Write::Create { key, uid, attributes, body } => {
+                Some(draft.append(Action::Create, key, uid, None, attributes, &body))
+            }
             Write::Update { key, expect, attributes, body } => {
-                let head = expected(&key, &expect, head)?;
+                let head = expected(&key, &expect, head)?.clone();
                 if let Some(value) = unchanged(&head, &attributes, &body) {
-                    return Ok(Written { revision: head.revision, value });
+                    return Ok(Some(Written { revision: head.revision, value }));
                 }
-                Ok(draft.append(Action::Update, key, head.uid.clone(), Some(head), attributes, &body))
+                Some(draft.append(Action::Update, key, head.uid.clone(), Some(head), attributes, &body))
             }
             Write::Delete { key, expect, attributes, body } => {
-                let head = expected(&key, &expect, head)?;
-                Ok(draft.append(Action::Delete, key, head.uid.clone(), Some(head), attributes, &body))
+                let head = expected(&key, &expect, head)?.clone();
+                Some(draft.append(Action::Delete, key, head.uid.clone(), Some(head), attributes, &body))
             }
-        }
+            Write::Require { key, expect, selector } => {
+                let head = expected(&key, &expect, head)?;
+                if !selector.matches(&key, &head.attributes) {
+                    return Err(conflict(&key, head));
+                }
+                None
+            }
+        })
     }
 
     fn head<'a>(&'a self, draft: &'a Draft, key: &ObjectKey) -> Option<&'a Head> {
@@ -255,15 +262,15 @@ impl Draft {
     }
 }
 
-fn expected(key: &ObjectKey, expect: &Precondition, head: Option<Head>) -> Result<Head, Error> {
+fn expected<'a>(key: &ObjectKey, expect: &Precondition, head: Option<&'a Head>) -> Result<&'a Head, Error> {
     let Some(head) = head else { return Err(Error::NotFound { key: key.clone() }) };
     let holds = expect.revision.is_none_or(|revision| revision == head.revision)
         && expect.uid.as_ref().is_none_or(|uid| *uid == head.uid);
-    if holds {
-        Ok(head)
-    } else {
-        Err(Error::Conflict { key: key.clone(), actual_revision: head.revision, actual_uid: head.uid })
-    }
+    if holds { Ok(head) } else { Err(conflict(key, head)) }
+}
+
+fn conflict(key: &ObjectKey, head: &Head) -> Error {
+    Error::Conflict { key: key.clone(), actual_revision: head.revision, actual_uid: head.uid.clone() }
 }
 
 /// The head's value, if the update would write it again.

@@ -102,7 +102,8 @@ impl Store {
         self.inner.engine.list(query).await
     }
 
-    /// Writes all or nothing; gives one [`Written`] per write, in order. An update that changes nothing gives the revision that is.
+    /// Writes all or nothing; gives one [`Written`] per write, in order, and none for a requirement. An update that changes nothing
+    /// gives the revision that is.
     ///
     /// Dropping the future does not take the writes back: they may happen all the same.
     pub async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>, Error> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use model::{Attributes, Encoded, ObjectKey, Resource, Revision, Selector, Uid};
 
-/// One write of a transaction.
+/// One step of a transaction: a write, or what has to hold for it to happen.
 #[derive(Clone, Debug)]
 pub enum Write {
     /// The key must have no head.
@@ -39,27 +39,49 @@ pub enum Write {
         /// The last state, which watchers get with the revision of the deletion.
         body: Encoded,
     },
+    /// The key must have a head that satisfies `expect` and that `selector` selects; nothing is written. It sees the steps before
+    /// it, those of the same transaction too.
+    Require {
+        /// Where.
+        key: ObjectKey,
+        /// What must hold for the head.
+        expect: Precondition,
+        /// What must hold for the labels and fields of the head.
+        selector: Selector,
+    },
 }
 
 impl Write {
-    /// Where it writes.
+    /// Where it writes, or looks.
     pub fn key(&self) -> &ObjectKey {
         match self {
-            Self::Create { key, .. } | Self::Update { key, .. } | Self::Delete { key, .. } => key,
+            Self::Create { key, .. }
+            | Self::Update { key, .. }
+            | Self::Delete { key, .. }
+            | Self::Require { key, .. } => key,
         }
+    }
+
+    /// Whether it changes something, if it happens.
+    pub fn writes(&self) -> bool {
+        !matches!(self, Self::Require { .. })
     }
 
     /// About how much memory it takes, for queues that are bounded in bytes.
     pub fn size(&self) -> usize {
-        let (Self::Create { body, attributes, .. }
-        | Self::Update { body, attributes, .. }
-        | Self::Delete { body, attributes, .. }) = self;
-        let pairs = attributes.labels().iter().chain(attributes.fields());
-        512 + body.len() + pairs.map(|(key, value)| 64 + key.len() + value.len()).sum::<usize>()
+        match self {
+            Self::Create { body, attributes, .. }
+            | Self::Update { body, attributes, .. }
+            | Self::Delete { body, attributes, .. } => {
+                let pairs = attributes.labels().iter().chain(attributes.fields());
+                512 + body.len() + pairs.map(|(key, value)| 64 + key.len() + value.len()).sum::<usize>()
+            }
+            Self::Require { .. } => 256,
+        }
     }
 }
 
-/// What must hold for the head that a write replaces. The default holds for every head.
+/// What must hold for the head that a write replaces or requires. The default holds for every head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Precondition {
     /// The head has this revision.
@@ -200,16 +222,16 @@ pub enum Error {
         /// The key that was to be created.
         key: ObjectKey,
     },
-    /// An update or delete found no head.
+    /// An update, a delete or a requirement found no head.
     #[error("{key} does not exist")]
     NotFound {
-        /// The key that was to be changed.
+        /// The key that was to be changed, or to be there.
         key: ObjectKey,
     },
-    /// The head is another one than the precondition asks for.
+    /// The head is another one than the precondition or the requirement asks for.
     #[error("{key} is at revision {actual_revision} with uid {actual_uid}")]
     Conflict {
-        /// The key that was to be changed.
+        /// The key that was to be changed, or that was required.
         key: ObjectKey,
         /// The revision of its head.
         actual_revision: Revision,

@@ -10,8 +10,8 @@ use store::Write;
 use super::body::{self, Decoded};
 use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
-use super::write::{check_namespace, now};
-use super::{Call, store_error};
+use super::write::now;
+use super::{Call, namespace};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::render;
@@ -41,8 +41,10 @@ pub async fn create_object(
         let mut candidate = object.clone();
         prepare(call, &mut candidate);
         metadata::text(&candidate, "name").clone_into(&mut name);
-        check_namespace(call, &name).await?;
-        validate(call, &candidate)?;
+        if let Err(fault) = validate(call, &object, &candidate) {
+            namespace::check(call, &object).await?;
+            return Err(fault);
+        }
         call.resource_type.strategy.canonicalize(&mut candidate);
         match commit(call, &candidate, options.dry_run).await {
             Ok(value) => {
@@ -50,7 +52,7 @@ pub async fn create_object(
                 return render::object(call, StatusCode::CREATED, &value, &[warnings, &own].concat());
             }
             Err(store::Error::AlreadyExists { .. }) => {}
-            Err(error) => return Err(store_error(error)),
+            Err(error) => return Err(namespace::refusal(call, &object, error)),
         }
     }
     let (group, resource) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
@@ -66,10 +68,6 @@ fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     let namespace = metadata::text(object, "namespace");
     if !namespace.is_empty() && call.resource_type.namespaced && namespace != call.namespace() {
         let message = "the namespace of the provided object does not match the namespace sent on the request";
-        return Err(Error::BadRequest { message: message.to_owned() });
-    }
-    if !metadata::text(object, "resourceVersion").is_empty() {
-        let message = "resourceVersion should not be set on objects to be created";
         return Err(Error::BadRequest { message: message.to_owned() });
     }
     Ok(())
@@ -103,18 +101,28 @@ fn prepare(call: &Call, object: &mut Object) {
     resource_type.strategy.prepare_create(object);
 }
 
-fn validate(call: &Call, object: &Object) -> Result<(), Error> {
+/// Checks what the server made of the object, then what was sent.
+fn validate(call: &Call, sent: &Object, object: &Object) -> Result<(), Error> {
     let resource_type = &call.resource_type;
     let name = metadata::text(object, "name");
     let mut errors: Vec<FieldError> =
         validate_object_meta(object, resource_type.namespaced, resource_type.strategy.name_rule());
     errors.extend(resource_type.strategy.validate_create(object));
-    if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(name, errors)) }
+    if !errors.is_empty() {
+        return Err(resource_type.invalid(name, errors));
+    }
+    if !matches!(metadata::text(sent, "resourceVersion"), "" | "0") {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Error::BadRequest { message: message.to_owned() });
+    }
+    Ok(())
 }
 
 async fn commit(call: &Call, object: &Object, dry_run: bool) -> Result<bytes::Bytes, store::Error> {
     let key = call.key_of(metadata::text(object, "name"));
+    let mut writes: Vec<Write> = namespace::requirement(call).into_iter().collect();
     if dry_run {
+        call.api.store.write(writes).await?;
         if call.api.store.get(&key, None).await?.is_some() {
             return Err(store::Error::AlreadyExists { key });
         }
@@ -124,6 +132,7 @@ async fn commit(call: &Call, object: &Object, dry_run: bool) -> Result<bytes::By
     let attributes = attributes(&call.resource_type, object);
     let body = Encoded::new(object);
     let fallback = body.clone();
-    let written = call.api.store.write(vec![Write::Create { key, uid, attributes, body }]).await?;
+    writes.push(Write::Create { key, uid, attributes, body });
+    let written = call.api.store.write(writes).await?;
     Ok(written.into_iter().next().map_or_else(|| fallback.at(Revision::ZERO), |written| written.value))
 }

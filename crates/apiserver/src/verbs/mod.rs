@@ -8,6 +8,7 @@ mod delete_collection;
 mod get;
 mod list;
 mod metadata;
+mod namespace;
 mod options;
 mod patch;
 mod scope;

@@ -4,7 +4,7 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use model::error::{Error, FieldError};
 use model::validation::{validate_object_meta, validate_object_meta_update};
-use model::{Encoded, ObjectKey, Resource, Revision};
+use model::{Encoded, Revision};
 use serde_json::Value;
 use store::{Precondition, Stored, Write};
 
@@ -157,36 +157,6 @@ pub fn parse_stored(head: &Stored) -> Result<Object, Error> {
         tracing::error!(key = %head.key, %error, "a stored object cannot be read");
         Error::Internal { message: format!("the stored object {} cannot be read", head.key) }
     })
-}
-
-/// Objects are made only in namespaces that exist and are not on their way out.
-pub async fn check_namespace(call: &Call, name: &str) -> Result<(), Error> {
-    if !call.resource_type.namespaced || !call.api.has_namespaces() {
-        return Ok(());
-    }
-    let namespace = call.namespace();
-    let key = ObjectKey::new(&Resource::new("", "namespaces"), "", namespace);
-    let Some(found) = call.api.store.get(&key, None).await.map_err(store_error)? else {
-        return Err(Error::NotFound {
-            group: String::new(),
-            resource: "namespaces".to_owned(),
-            name: namespace.to_owned(),
-        });
-    };
-    // The bytes of a live namespace never hold this key, so nearly every create is spared the parse.
-    let marker = b"\"deletionTimestamp\"";
-    let suspicious = found.value.windows(marker.len()).any(|window| window == marker);
-    if suspicious && is_being_deleted(&parse_stored(&found)?) {
-        return Err(Error::Forbidden {
-            group: call.resource_type.group.clone(),
-            resource: call.resource_type.plural.clone(),
-            name: name.to_owned(),
-            message: format!(
-                "unable to create new content in namespace {namespace} because it is being terminated"
-            ),
-        });
-    }
-    Ok(())
 }
 
 /// The present time, taken once per request.

@@ -8,6 +8,7 @@ mod client;
 mod collections;
 mod discovery;
 mod lists;
+mod namespaces;
 mod objects;
 mod views;
 mod watches;

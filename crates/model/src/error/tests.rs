@@ -77,6 +77,25 @@ fn forbidden_has_three_forms() {
 }
 
 #[test]
+fn a_terminating_namespace_is_a_cause() {
+    let error = Error::NamespaceTerminating {
+        group: text("coordination.k8s.io"),
+        resource: text("leases"),
+        name: text("a"),
+        namespace: text("term"),
+    };
+    let message = "leases.coordination.k8s.io \"a\" is forbidden: unable to create new content in namespace term because it is \
+                   being terminated";
+    let cause = json!({
+        "reason": "NamespaceTerminating",
+        "message": "namespace term is being terminated",
+        "field": "metadata.namespace",
+    });
+    let details = json!({"name": "a", "group": "coordination.k8s.io", "kind": "leases", "causes": [cause]});
+    check(&error, 403, "Forbidden", message, Some(details));
+}
+
+#[test]
 fn errors_about_the_request_have_details_only_where_kubernetes_has_them() {
     let types = || vec![text("application/json"), text("application/yaml")];
     check(&Error::bad_request("no sense"), 400, "BadRequest", "no sense", None);

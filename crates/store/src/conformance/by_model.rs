@@ -33,7 +33,7 @@ struct Change {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let change = (0..6_u8, 0..3_u8, 0..4_u8, 0..3_u8, prop::bool::weighted(0.9))
+    let change = (0..6_u8, 0..4_u8, 0..4_u8, 0..3_u8, prop::bool::weighted(0.9))
         .prop_map(|(object, action, label, data, right)| Change { object, action, label, data, right });
     let step = prop_oneof![
         6 => prop::collection::vec(change, 1..4).prop_map(Step::Write),
@@ -125,12 +125,15 @@ fn decide(model: &Model, changes: &[Change]) -> (Vec<Write>, Decision) {
         writes.push(match change.action {
             0 => o.create(),
             1 => o.update(expect),
-            _ => o.delete(expect),
+            2 => o.delete(expect),
+            _ => o.require(expect, requirements(change.label)),
         });
         let outcome = match (change.action, head) {
             (0, Some(_)) => Err("exists"),
-            (1 | 2, None) => Err("missing"),
-            (1 | 2, Some(_)) if !change.right => Err("conflict"),
+            (1.., None) => Err("missing"),
+            (1.., Some(_)) if !change.right => Err("conflict"),
+            (3, Some((_, label, _))) if !selects(change.label, label) => Err("conflict"),
+            (3, Some(_)) => Ok(false),
             (1, Some((_, label, data))) if (label, data) == (change.label, change.data) => Ok(false),
             _ => Ok(true),
         };

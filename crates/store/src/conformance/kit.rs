@@ -157,6 +157,11 @@ impl Object {
         Write::Delete { key: self.key(), expect, attributes: self.attributes(), body: self.body() }
     }
 
+    /// What has to hold for the head, and nothing written.
+    pub fn require(&self, expect: Precondition, requirements: Vec<Requirement>) -> Write {
+        Write::Require { key: self.key(), expect, selector: Selector { requirements } }
+    }
+
     /// An update whatever the head is.
     pub fn put(&self) -> Write {
         self.update(Precondition::default())

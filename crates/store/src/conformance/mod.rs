@@ -11,6 +11,7 @@ pub(crate) mod kit;
 mod lists;
 mod load;
 mod older_reads;
+mod requirements;
 mod selectors;
 mod watches;
 mod watching_selected;
@@ -116,6 +117,15 @@ cases! { $
         a_failed_transaction_does_not_touch_others_of_its_batch,
         an_empty_transaction_does_nothing,
         a_transaction_larger_than_a_batch_is_committed,
+    ]
+    requirements: [
+        a_requirement_that_holds_writes_nothing_and_gives_nothing,
+        a_requirement_without_a_head_is_not_found,
+        a_head_of_another_revision_or_uid_does_not_satisfy,
+        a_head_that_the_selector_leaves_out_does_not_satisfy,
+        a_requirement_comes_before_what_stands_behind_it,
+        a_requirement_sees_the_steps_before_it,
+        whoever_is_refused_saw_what_others_of_the_batch_did,
     ]
     lists: [
         a_list_is_in_byte_order_of_its_keys,

@@ -1,5 +1,8 @@
 //! The planner, without a database.
 
+use model::Selector;
+use model::selector::{Requirement, Test};
+
 use super::*;
 
 fn key(name: &str) -> ObjectKey {
@@ -30,6 +33,13 @@ fn update(name: &str, expect: Precondition, text: &str) -> Write {
 
 fn delete(name: &str, expect: Precondition) -> Write {
     Write::Delete { key: key(name), expect, attributes: Attributes::default(), body: body("last") }
+}
+
+fn require(name: &str, text: &str) -> Write {
+    let test = Test::In(vec![text.to_owned()]);
+    let requirement = Requirement { target: Target::Label, key: "t".to_owned(), test };
+    let selector = Selector { requirements: vec![requirement] };
+    Write::Require { key: key(name), expect: Precondition::default(), selector }
 }
 
 fn at(revision: u64) -> Precondition {
@@ -155,8 +165,38 @@ fn a_delete_removes_head_and_index_and_keeps_the_last_version_in_history() {
 fn each_key_is_wanted_once_and_its_value_only_for_updates() {
     let batch = vec![
         vec![create("b", "1"), update("b", at(1), "2")],
-        vec![create("a", "1"), delete("a", Precondition::default())],
+        vec![create("a", "1"), require("b", "1"), delete("a", Precondition::default())],
     ];
     let wanted = wanted(&batch);
     assert_eq!(wanted, [Wanted { key: &key("a"), value: false }, Wanted { key: &key("b"), value: true }]);
+}
+
+#[test]
+fn a_requirement_is_decided_on_what_the_transactions_before_left_and_moves_nothing() {
+    let heads = HashMap::from([(key("p"), head(5, "open"))]);
+    let child = |name: &str| vec![require("p", "open"), create(name, "1")];
+    let set = |text: &str| vec![update("p", Precondition::default(), text)];
+    let batch = vec![
+        child("a"),
+        set("closed"),
+        child("b"),
+        vec![create("c", "1"), update("p", Precondition::default(), "open"), require("p", "closed")],
+        child("d"),
+        set("open"),
+        child("e"),
+        vec![delete("p", Precondition::default())],
+        child("f"),
+    ];
+    let plan = plan(batch, heads, Revision(7));
+    let counts: Vec<_> =
+        plan.outcomes.iter().map(|outcome| outcome.as_ref().map(Vec::len).map_err(Clone::clone)).collect();
+    let closed =
+        || Err(Error::Conflict { key: key("p"), actual_revision: Revision(9), actual_uid: Uid("u".into()) });
+    assert_eq!(counts[0..3], [Ok(1), Ok(1), closed()]);
+    assert!(counts[3].is_err(), "its own write opened it");
+    assert_eq!(counts[4..8], [closed(), Ok(1), Ok(1), Ok(1)]);
+    assert_eq!(counts[8], Err(Error::NotFound { key: key("p") }));
+    assert_eq!(revisions(&plan), [8, 9, 10, 11, 12]);
+    let moved: Vec<_> = plan.heads.iter().map(|head| head.key.name.as_str()).collect();
+    assert_eq!(moved, ["a", "e", "p"]);
 }

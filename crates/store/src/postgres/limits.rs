@@ -45,19 +45,27 @@ pub fn is_text(text: &str) -> bool {
 pub fn set_aside(batch: &mut [Transaction]) -> Vec<(usize, Error)> {
     let mut refused = Vec::new();
     for (place, writes) in batch.iter_mut().enumerate() {
-        if let Some(key) = writes.iter().find(|write| !is_write_storable(write)).map(Write::key) {
-            let reason = format!("PostgreSQL cannot store {key:?}: a name is too long or holds a zero byte");
-            refused.push((place, Error::Unavailable { reason }));
+        if let Some(write) = writes.iter().find(|write| !is_write_storable(write)) {
+            refused.push((place, refusal(write)));
             writes.clear();
         }
     }
     refused
 }
 
+fn refusal(write: &Write) -> Error {
+    let key = write.key();
+    if let Write::Require { .. } = write {
+        return Error::NotFound { key: key.clone() };
+    }
+    let reason = format!("PostgreSQL cannot store {key:?}: a name is too long or holds a zero byte");
+    Error::Unavailable { reason }
+}
+
 fn is_write_storable(write: &Write) -> bool {
     let uid = match write {
         Write::Create { uid, .. } => uid.0.as_str(),
-        Write::Update { .. } | Write::Delete { .. } => "",
+        Write::Update { .. } | Write::Delete { .. } | Write::Require { .. } => "",
     };
     is_storable(write.key()) && is_text(uid)
 }

@@ -57,7 +57,8 @@ async fn a_folder_that_is_not_there_and_a_file_that_is_no_database_are_refused_w
     options.path = folder.path().join("missing").join("state.db");
     let reason = refusal(&options);
     assert!(reason.contains("its folder has to exist and to be writable"), "{reason}");
-    options.path = folder.path().to_owned();
+    options.path = folder.path().join("folder");
+    std::fs::create_dir(&options.path).unwrap();
     let reason = refusal(&options);
     assert!(reason.contains("cannot be used"), "{reason}");
 }

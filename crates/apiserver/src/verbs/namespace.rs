@@ -1,0 +1,58 @@
+//! The namespace that a new object needs: it has to exist, and not to be on its way out.
+
+use model::error::Error;
+use model::selector::{Requirement, Target, Test};
+use model::{ObjectKey, Resource, Selector};
+use store::{Precondition, Write};
+
+use super::metadata;
+use super::{Call, store_error};
+use crate::registry::Object;
+
+/// What the store has to find when a new object is written; `None` where objects need no namespace.
+pub fn requirement(call: &Call) -> Option<Write> {
+    if !call.resource_type.namespaced || !call.api.has_namespaces() {
+        return None;
+    }
+    let key = ObjectKey::new(&Resource::new("", "namespaces"), "", call.namespace());
+    let not_ending = Requirement {
+        target: Target::Field,
+        key: "status.phase".to_owned(),
+        test: Test::NotIn(vec!["Terminating".to_owned()]),
+    };
+    let selector = Selector { requirements: vec![not_ending] };
+    Some(Write::Require { key, expect: Precondition::default(), selector })
+}
+
+/// Asks for the namespace alone, for what will not be written: Kubernetes looks at it before anything else in the object.
+pub async fn check(call: &Call, object: &Object) -> Result<(), Error> {
+    match call.api.store.write(requirement(call).into_iter().collect()).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(refusal(call, object, error)),
+    }
+}
+
+/// Why a new object was not written, where that is not because of its own name.
+pub fn refusal(call: &Call, object: &Object, error: store::Error) -> Error {
+    let namespace = call.namespace();
+    match error {
+        store::Error::NotFound { .. } => Error::NotFound {
+            group: String::new(),
+            resource: "namespaces".to_owned(),
+            name: namespace.to_owned(),
+        },
+        store::Error::Conflict { .. } => Error::NamespaceTerminating {
+            group: call.resource_type.group.clone(),
+            resource: call.resource_type.plural.clone(),
+            name: name_in_messages(object).to_owned(),
+            namespace: namespace.to_owned(),
+        },
+        error => store_error(error),
+    }
+}
+
+/// What Kubernetes calls an object that may have no name yet.
+fn name_in_messages(object: &Object) -> &str {
+    let given = ["name", "generateName"].map(|key| metadata::text(object, key));
+    given.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")
+}
