@@ -189,17 +189,4 @@ fn has_to_end(namespace: &Value) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_terminating_namespace_with_the_finalizer_has_to_end() {
-        let namespace = |deleted: Option<&str>, finalizers: &[&str]| json!({"metadata": {"name": "n", "deletionTimestamp": deleted}, "spec": {"finalizers": finalizers}});
-        let now = Some("2026-01-01T00:00:00Z");
-        assert!(has_to_end(&namespace(now, &["kubernetes"])));
-        assert!(has_to_end(&namespace(now, &["other", "kubernetes"])));
-        assert!(!has_to_end(&namespace(None, &["kubernetes"])));
-        assert!(!has_to_end(&namespace(now, &["other"])));
-        assert!(!has_to_end(&json!({"metadata": {"deletionTimestamp": "x"}})));
-    }
-}
+mod tests;

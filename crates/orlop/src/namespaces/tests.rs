@@ -1,0 +1,135 @@
+//! Which namespaces have to end, and that nothing stays behind in one that did.
+
+use apiserver::{ApiServer, auth::Identity};
+use pgtest::PgServer;
+use prometheus_client::registry::Registry;
+use store::Durability;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::config::{Database, PostgresUrl};
+use crate::database;
+
+/// Far more than the end of a namespace takes on a busy machine; only a test that fails waits for it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[test]
+fn only_a_terminating_namespace_with_the_finalizer_has_to_end() {
+    let namespace = |deleted: Option<&str>, finalizers: &[&str]| {
+        json!({
+            "metadata": {"name": "n", "deletionTimestamp": deleted},
+            "spec": {"finalizers": finalizers},
+        })
+    };
+    let now = Some("2026-01-01T00:00:00Z");
+    assert!(has_to_end(&namespace(now, &["kubernetes"])));
+    assert!(has_to_end(&namespace(now, &["other", "kubernetes"])));
+    assert!(!has_to_end(&namespace(None, &["kubernetes"])));
+    assert!(!has_to_end(&namespace(now, &["other"])));
+    assert!(!has_to_end(&json!({"metadata": {"deletionTimestamp": "x"}})));
+}
+
+/// Servers on one database, each with its own janitor.
+struct Servers {
+    apis: Vec<ApiService>,
+    janitors: JoinSet<Result<()>>,
+    shutdown: Shutdown,
+}
+
+impl Servers {
+    async fn on(databases: &[Database]) -> Self {
+        let mut servers = Self { apis: vec![], janitors: JoinSet::new(), shutdown: Shutdown::new() };
+        for database in databases {
+            let store = database::open(database, &mut Registry::default()).await.unwrap();
+            let api = ApiServer::builder(store).build().await.unwrap();
+            let itself = Identity::authenticated("test", ["system:masters".to_owned()]);
+            let api = ApiService::new(api, itself);
+            servers.janitors.spawn(run(api.clone(), servers.shutdown.clone()));
+            servers.apis.push(api);
+        }
+        servers
+    }
+
+    async fn stop(self) {
+        self.shutdown.request();
+        for ended in self.janitors.join_all().await {
+            ended.unwrap();
+        }
+    }
+}
+
+async fn call(api: &ApiService, method: Method, path: &str, body: &Value) -> (u16, Value) {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let request = Request::builder().method(method).uri(path).body(Full::from(body)).unwrap();
+    let response = api.clone().call(request).await.unwrap();
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap())
+}
+
+fn version(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+}
+
+/// Makes objects until the namespace is gone. Gives the newest revision that one of them got.
+async fn fill(api: ApiService, path: String) -> u64 {
+    let mut newest = 0;
+    loop {
+        match call(&api, Method::POST, &path, &json!({"metadata": {"generateName": "c-"}})).await {
+            (201, made) => newest = version(&made),
+            (403, refused) => assert_eq!(refused["details"]["causes"][0]["reason"], "NamespaceTerminating"),
+            (404, _) => return newest,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Ends a namespace that many clients fill meanwhile.
+async fn end_while_filled(apis: &[ApiService], name: &str) {
+    let namespaces = "/api/v1/namespaces";
+    let (path, content) = (format!("{namespaces}/{name}"), format!("{namespaces}/{name}/configmaps"));
+    let (code, _) = call(&apis[0], Method::POST, namespaces, &json!({"metadata": {"name": name}})).await;
+    assert_eq!(code, 201);
+    let mut clients = JoinSet::new();
+    for client in 0..32 {
+        clients.spawn(fill(apis[client % apis.len()].clone(), content.clone()));
+    }
+    let full = async || {
+        let (_, list) = call(&apis[0], Method::GET, &content, &Value::Null).await;
+        list["items"].as_array().is_some_and(|items| items.len() > 100)
+    };
+    while !full().await {
+        tokio::task::yield_now().await;
+    }
+    let (code, ending) = call(&apis[0], Method::DELETE, &path, &Value::Null).await;
+    assert_eq!((code, &ending["status"]["phase"]), (200, &json!("Terminating")));
+    let newest = clients.join_all().await.into_iter().max();
+    assert!(newest < Some(version(&ending)), "{newest:?} was made in a namespace that ends: {ending}");
+    let (_, left) = call(&apis[0], Method::GET, &content, &Value::Null).await;
+    assert_eq!(left["items"], json!([]));
+}
+
+async fn check(databases: &[Database]) {
+    let servers = Servers::on(databases).await;
+    for round in 0..4 {
+        let name = format!("n{round}");
+        let ending = end_while_filled(&servers.apis, &name);
+        tokio::time::timeout(PATIENCE, ending).await.expect("the namespace ends");
+    }
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_ends_while_clients_fill_it_keeps_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("orlop.db");
+    check(&[Database::Sqlite { path, durability: Durability::Process }]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_ends_while_clients_of_two_servers_fill_it_keeps_nothing() {
+    let postgres = PgServer::start().unwrap();
+    let url = postgres.create_database().unwrap();
+    let database = || Database::Postgres(PostgresUrl(url.clone()));
+    check(&[database(), database()]).await;
+}
