@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use model::error::FieldError;
 use model::kinds::{self, KindRules};
 use model::names::NameRule;
-use model::schema::{self, TypeId, check};
+use model::schema::{self, Schema, TypeId, check};
 use model::validation::validate_standard_finalizers;
 use serde_json::{Value, json};
 
@@ -143,6 +143,10 @@ impl Strategy for BuiltIn {
 
     fn forbids_deletion(&self, name: &str) -> Option<&'static str> {
         (self.rules.forbids_deletion)(name)
+    }
+
+    fn patch_schema(&self) -> Option<(&'static Schema, TypeId)> {
+        Some((schema::builtin(), self.type_id))
     }
 
     fn name_rule(&self) -> NameRule {

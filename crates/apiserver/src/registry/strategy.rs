@@ -2,6 +2,7 @@
 
 use model::error::FieldError;
 use model::names::NameRule;
+use model::schema::{Schema, TypeId};
 use serde_json::{Map, Value};
 
 /// A JSON object.
@@ -59,6 +60,11 @@ pub trait Strategy: Send + Sync {
 
     /// Why an object may not be deleted at all.
     fn forbids_deletion(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// The type that says how strategic merge patches treat lists; without one they are refused.
+    fn patch_schema(&self) -> Option<(&'static Schema, TypeId)> {
         None
     }
 

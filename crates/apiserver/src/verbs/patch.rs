@@ -1,7 +1,8 @@
-//! patch: an object changed by a JSON patch or a merge patch.
+//! patch: an object changed by a JSON patch, a merge patch or a strategic merge patch.
 
 use http::Response;
 use model::error::{Error, FieldError};
+use model::schema::{Schema, TypeId};
 use model::{Revision, json};
 use serde_json::Value;
 
@@ -14,6 +15,10 @@ use crate::body::Body;
 use crate::registry::Object;
 use crate::request::negotiate::content_type;
 
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+
 /// A patch that can be applied to any state of the object.
 struct Patch {
     kind: PatchKind,
@@ -22,26 +27,36 @@ struct Patch {
     options: WriteOptions,
 }
 
+#[derive(Clone, Copy)]
 enum PatchKind {
     Json,
     Merge,
+    Strategic(&'static Schema, TypeId),
 }
 
 pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "PatchOptions")?;
-    let kind = match content_type(&call.headers) {
-        "application/json-patch+json" => PatchKind::Json,
-        "application/merge-patch+json" => PatchKind::Merge,
-        _ => {
-            let accepted = ["application/json-patch+json", "application/merge-patch+json"];
-            return Err(Error::UnsupportedMediaType { accepted: accepted.map(str::to_owned).to_vec() });
-        }
-    };
+    let kind = patch_kind(&call)?;
     let parsed = json::parse(&call.body);
     let parsed =
         parsed.map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;
     let patch = Patch { kind, patch: parsed.value, duplicates: parsed.duplicates, options };
     write::change(&call, &patch, options).await
+}
+
+/// A strategic merge patch needs a schema that says how lists are merged, which only built-in types have.
+fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
+    let schema = call.resource_type.strategy.patch_schema();
+    match (content_type(&call.headers), schema) {
+        (JSON_PATCH, _) => Ok(PatchKind::Json),
+        (MERGE_PATCH, _) => Ok(PatchKind::Merge),
+        (STRATEGIC_PATCH, Some((schema, of))) => Ok(PatchKind::Strategic(schema, of)),
+        (_, schema) => {
+            let mut accepted = vec![JSON_PATCH.to_owned(), MERGE_PATCH.to_owned()];
+            accepted.extend(schema.map(|_| STRATEGIC_PATCH.to_owned()));
+            Err(Error::UnsupportedMediaType { accepted })
+        }
+    }
 }
 
 impl Change for Patch {
@@ -56,6 +71,9 @@ impl Change for Patch {
         match self.kind {
             PatchKind::Json => model::patch::json::apply(&mut document, &self.patch)?,
             PatchKind::Merge => model::patch::merge::apply(&mut document, &self.patch)?,
+            PatchKind::Strategic(schema, of) => {
+                model::patch::strategic::apply(schema, of, &mut document, &self.patch)?;
+            }
         }
         let Value::Object(object) = document else {
             let message = "the patch does not leave an object".to_owned();
@@ -81,17 +99,23 @@ impl Patch {
     /// The object would be none of its type. Unlike Kubernetes, the answer shows the patch and not the patched object, which the
     /// caller may have no right to read.
     fn unfit(&self, reason: &str) -> Error {
+        let patch = match self.kind {
+            PatchKind::Strategic(..) => model::patch::go_text(&self.patch),
+            PatchKind::Json | PatchKind::Merge => self.patch.to_string(),
+        };
         Error::Invalid {
             group: String::new(),
             kind: String::new(),
             name: String::new(),
-            errors: vec![FieldError::invalid("patch", self.patch.to_string(), reason)],
+            errors: vec![FieldError::invalid("patch", patch, reason)],
         }
     }
 
     fn names_revision(&self) -> bool {
         match self.kind {
-            PatchKind::Merge => self.patch.pointer("/metadata/resourceVersion").is_some(),
+            PatchKind::Merge | PatchKind::Strategic(..) => {
+                self.patch.pointer("/metadata/resourceVersion").is_some()
+            }
             PatchKind::Json => {
                 self.patch.as_array().into_iter().flatten().any(|operation| {
                     write::text_at(operation, "path").starts_with("/metadata/resourceVersion")

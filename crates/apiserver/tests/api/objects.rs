@@ -258,3 +258,22 @@ async fn methods_and_paths_that_do_not_exist_say_so() {
         assert_eq!(client.get(path).await.failure().0, 404, "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_strategic_merge_patch_merges_lists_by_the_schema() {
+    let client = Client::new().await;
+    let finalizers = ["x.io/a", "x.io/b", "x.io/c"];
+    client.create(CONFIGMAPS, &json!({"metadata": {"name": "a", "finalizers": finalizers}})).await;
+    let path = format!("{CONFIGMAPS}/a");
+    let patch = json!({"metadata": {
+        "$deleteFromPrimitiveList/finalizers": ["x.io/a"],
+        "$setElementOrder/finalizers": ["x.io/c", "x.io/e", "x.io/b"],
+        "finalizers": ["x.io/e"],
+    }});
+    let headers = [("content-type", "application/strategic-merge-patch+json")];
+    let answer = client.send(Method::PATCH, &path, &headers, patch.to_string().as_bytes()).await;
+    assert_eq!(answer.code, 200, "{}", answer.json());
+    assert_eq!(answer.json()["metadata"]["finalizers"], json!(["x.io/c", "x.io/e", "x.io/b"]));
+    let answer = client.send(Method::PATCH, &path, &headers, b"{\"$patch\":\"merge\"}").await;
+    assert_eq!(answer.code, 400, "{}", answer.json());
+}

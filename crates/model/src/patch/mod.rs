@@ -1,10 +1,11 @@
-//! Patches of which the target need not be known: JSON patch (RFC 6902) and merge patch (RFC 7386).
+//! Patches: JSON patch (RFC 6902), merge patch (RFC 7386), and the strategic merge patch of Kubernetes.
 //!
-//! Both are applied as kube-apiserver does, which is more lenient than the standards. A patch that is not even JSON
+//! They are applied as kube-apiserver does, which is more lenient than the standards. A patch that is not even JSON
 //! is answered by the caller, with `error decoding patch: ` before the message of the parser.
 
 pub mod json;
 pub mod merge;
+pub mod strategic;
 
 use serde_json::Value;
 
@@ -12,6 +13,10 @@ use crate::error::Error;
 
 /// What kube-apiserver says of a patch of the wrong JSON type; `expected` is the name of a Go type.
 fn wrong_type(given: &Value, expected: &str) -> Error {
+    Error::bad_request(format!("error decoding patch: {}", cannot_unmarshal(given, expected)))
+}
+
+fn cannot_unmarshal(given: &Value, expected: &str) -> String {
     let given = match given {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -20,5 +25,22 @@ fn wrong_type(given: &Value, expected: &str) -> Error {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    Error::bad_request(format!("error decoding patch: json: cannot unmarshal {given} into Go {expected}"))
+    format!("json: cannot unmarshal {given} into Go {expected}")
+}
+
+/// A value as Go prints it with `%v`, which is how texts of errors show patches.
+pub fn go_text(value: &Value) -> String {
+    let joined = |texts: Vec<String>| texts.join(" ");
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(go_text).collect())),
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_by_key(|(key, _)| *key);
+            let texts = sorted.into_iter().map(|(key, field)| format!("{key}:{}", go_text(field)));
+            format!("map[{}]", joined(texts.collect()))
+        }
+        other => other.to_string(),
+    }
 }
