@@ -1,10 +1,10 @@
 //! The one way that every request takes, as one list in request order.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use model::error::Error;
 use tracing::Instrument;
 
@@ -21,6 +21,9 @@ use crate::request::query::Query;
 use crate::request::verb::Verb;
 use crate::{request, verbs};
 
+/// A request that takes longer is logged.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// What a request asks for, read from its head alone.
 pub(crate) enum Target {
     /// A verb on objects.
@@ -36,6 +39,7 @@ where
     B::Error: std::fmt::Display,
 {
     let begin = Instant::now();
+    let asked = Asked { method: request.method().clone(), uri: request.uri().clone() };
     let target = target(api, &request);
     let span = span(&target);
     let (labels, result) = match target {
@@ -47,8 +51,14 @@ where
         }
         Err(error) => (of_no_resource(&request.method().as_str().to_lowercase()), Err(error)),
     };
-    let response = result.unwrap_or_else(|error| failure(&error));
-    record(api, labels, response.status(), begin, &span);
+    let (response, error) = match result {
+        Ok(response) => (response, None),
+        Err(error) => (failure(&error), Some(error)),
+    };
+    let (code, elapsed) = (response.status().as_u16(), begin.elapsed());
+    span.record("code", code);
+    span.in_scope(|| asked.log(code, elapsed, error.as_ref()));
+    count(api, labels, code, elapsed);
     response
 }
 
@@ -119,9 +129,6 @@ fn authorize(api: &ApiServer, caller: &Identity, target: &Target) -> Result<(), 
 
 /// An error as a `Status` answer.
 pub(crate) fn failure(error: &Error) -> Response<Body> {
-    if let Error::Internal { .. } | Error::Unavailable { .. } = error {
-        tracing::error!(%error, "a request failed");
-    }
     let body = serde_json::to_vec(&error.status()).expect("a JSON value always encodes");
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -132,10 +139,32 @@ pub(crate) fn failure(error: &Error) -> Response<Body> {
     response
 }
 
+/// The head of a request, kept for its line in the log: cheap to clone, and made a text only if there is a line.
+struct Asked {
+    method: Method,
+    uri: Uri,
+}
+
+impl Asked {
+    fn log(&self, code: u16, elapsed: Duration, error: Option<&Error>) {
+        let Self { method, uri } = self;
+        let (path, micros) = (uri.path(), elapsed.as_micros());
+        match error {
+            Some(error @ (Error::Internal { .. } | Error::Unavailable { .. })) => {
+                tracing::error!(%method, path, code, micros, %error, "a request failed");
+            }
+            _ if elapsed >= SLOW => tracing::info!(%method, path, code, micros, "a request took long"),
+            _ => tracing::debug!(code, micros, "answered"),
+        }
+    }
+}
+
+/// At debug level, for a log that shows no details need not pay for it. Its kind tells the collector of traces to take it all the same.
 fn span(target: &Result<Target, Error>) -> tracing::Span {
     match target {
-        Ok(Target::Resource { verb, place }) => tracing::info_span!(
+        Ok(Target::Resource { verb, place }) => tracing::debug_span!(
             "request",
+            otel.kind = "server",
             verb = verb.as_str(),
             group = place.group,
             resource = place.resource,
@@ -144,10 +173,14 @@ fn span(target: &Result<Target, Error>) -> tracing::Span {
             name = place.name,
             code = tracing::field::Empty,
         ),
-        Ok(Target::Plain { method, path }) => {
-            tracing::info_span!("request", verb = method, path, code = tracing::field::Empty)
-        }
-        Err(_) => tracing::info_span!("request", code = tracing::field::Empty),
+        Ok(Target::Plain { method, path }) => tracing::debug_span!(
+            "request",
+            otel.kind = "server",
+            verb = method,
+            path,
+            code = tracing::field::Empty,
+        ),
+        Err(_) => tracing::debug_span!("request", otel.kind = "server", code = tracing::field::Empty),
     }
 }
 
@@ -183,17 +216,8 @@ fn of_no_resource(verb: &str) -> RequestLabels {
     }
 }
 
-fn record(
-    api: &ApiServer,
-    mut labels: RequestLabels,
-    status: StatusCode,
-    begin: Instant,
-    span: &tracing::Span,
-) {
-    labels.code = status.as_u16();
-    let elapsed = begin.elapsed();
-    span.record("code", labels.code);
-    span.in_scope(|| tracing::debug!(code = labels.code, micros = elapsed.as_micros(), "answered"));
+fn count(api: &ApiServer, mut labels: RequestLabels, code: u16, elapsed: Duration) {
+    labels.code = code;
     let latency = LatencyLabels { verb: labels.verb.clone(), resource: labels.resource.clone() };
     api.metrics.seconds.get_or_create(&latency).observe(elapsed.as_secs_f64());
     api.metrics.requests.get_or_create(&labels).inc();

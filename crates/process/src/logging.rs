@@ -8,10 +8,10 @@ use std::{
 
 use clap::ValueEnum;
 use thiserror::Error;
-use tracing::Subscriber;
+use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
     Layer, Registry,
-    filter::{LevelFilter, Targets},
+    filter::{FilterFn, LevelFilter, Targets},
     fmt::MakeWriter,
     layer::SubscriberExt,
     util::SubscriberInitExt,
@@ -95,8 +95,15 @@ where
         LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };
     // The filter of the log is not the filter of the traces: a quiet log must not blind the collector.
-    let spans = traces.map(|traces| traces.layer().with_filter(LevelFilter::INFO));
+    let traced = FilterFn::new(is_traced).with_max_level_hint(LevelFilter::DEBUG);
+    let spans = traces.map(|traces| traces.layer().with_filter(traced));
     Registry::default().with(lines.with_filter(config.filter.0.clone())).with(spans)
+}
+
+/// A span that says which kind it is to a collector is meant for one, also where the log would call it a detail.
+fn is_traced(metadata: &Metadata<'_>) -> bool {
+    let is_for_collectors = metadata.is_span() && metadata.fields().field("otel.kind").is_some();
+    *metadata.level() <= Level::INFO || (is_for_collectors && *metadata.level() <= Level::DEBUG)
 }
 
 #[cfg(test)]
@@ -154,6 +161,22 @@ mod tests {
         assert_eq!(check("warn", LogFormat::Text).len(), 0);
         assert_eq!(check("debug", LogFormat::Text).len(), 2);
         assert_eq!(check("error,process::logging=debug", LogFormat::Text).len(), 2);
+    }
+
+    #[test]
+    fn a_quiet_log_makes_no_span_of_a_request_and_a_collector_has_it_made() {
+        let config = LogConfig { format: LogFormat::Text, filter: "info".parse().unwrap() };
+        let spans = |traces: Option<&Traces>| {
+            tracing::subscriber::with_default(subscriber(&config, traces, io::sink, false), || {
+                let request = tracing::debug_span!("request", otel.kind = "server");
+                let detail = tracing::debug_span!("detail");
+                (!request.is_disabled(), !detail.is_disabled())
+            })
+        };
+        assert_eq!(spans(None), (false, false));
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let traces = Traces::to(&format!("http://{closed}").parse().unwrap(), "the-service", "1").unwrap();
+        assert_eq!(spans(Some(&traces)), (true, false));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::{
     thread,
 };
 
+use pgtest::PgServer;
+
 use crate::{
     kubectl,
     server::{PATIENCE, Server},
@@ -20,6 +22,23 @@ async fn logs_are_json_when_asked() {
     let log = server.log();
     assert!(log.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{log}");
     assert!(log.contains(r#""message":"stopping""#), "{log}");
+}
+
+#[tokio::test]
+async fn a_request_that_fails_is_logged_with_what_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let postgres = PgServer::start().unwrap();
+    let url = postgres.create_database().unwrap();
+    let server = Server::start("serve", &folder.path().join("data"), &["--postgres", &url]).await;
+    drop(postgres);
+    let path = "/api/v1/namespaces/default/configmaps/wanted";
+    let output = kubectl::output(&server, &format!("get --raw {path}")).await;
+    assert!(!output.status.success());
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("a request failed")).expect("the failure is logged");
+    for part in ["ERROR", "method=GET", path, "code=503", "the database is unavailable"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
 }
 
 #[tokio::test]
