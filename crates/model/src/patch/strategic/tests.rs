@@ -1,3 +1,5 @@
+//! Strategic merge patch on the types of the table.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
