@@ -1,5 +1,6 @@
 //! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
 
+mod schema;
 mod steps;
 mod test;
 mod tools;
@@ -16,6 +17,8 @@ Commands:
                       (PostgreSQL's server programs, kubectl), then checks the format, runs clippy with warnings
                       denied, and runs every test
   test --no-install   The same, but only says what is missing instead of installing it
+  schema              Writes the table of the built-in types (crates/model/schema) from what the dependencies say
+  schema --check      Only says whether the table is what the dependencies say
   help                This text
 
 Examples:
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["test"] => test::run(tools::Missing::Install),
         ["test", "--no-install"] => test::run(tools::Missing::Say),
+        ["schema"] => schema::run(&[]),
+        ["schema", "--check"] => schema::run(&["--check"]),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -47,7 +47,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-fn cargo(arguments: &[&str]) -> Result<bool, String> {
+/// Runs cargo in the workspace; false if it failed.
+pub fn cargo(arguments: &[&str]) -> Result<bool, String> {
     let root =
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the workspace");
     // Cargo tells its children which cargo they run under; a toolchain's cargo is not always on PATH.

@@ -6,9 +6,10 @@ use crate::{
 };
 
 /// What every change must pass, the quickest first.
-const STEPS: [Step; 3] = [
+const STEPS: [Step; 4] = [
     Step { name: "format", arguments: &["fmt", "--all", "--check"] },
     Step { name: "clippy", arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"] },
+    Step { name: "schema", arguments: &["run", "--quiet", "--package", "schema-gen", "--", "--check"] },
     Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"] },
 ];
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::MAGIC;
 use super::wire::{Malformed, Reader, Wire};
-use crate::schema::{Entry, Field, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
 use crate::schema::{Wire as Tags, encode_base64, finish};
 
 /// How deep messages may nest; only a schema within a schema ever comes near.
@@ -195,6 +195,7 @@ impl Decoder<'_> {
             (Shape::Object(id), Wire::Bytes(bytes)) => {
                 return self.deeper()?.message(self.schema.get(*id), bytes, as_object(value));
             }
+            (Shape::Or(id, or), Wire::Bytes(bytes)) => return self.or(field, *id, *or, bytes, value),
             (Shape::Map(item), Wire::Bytes(bytes)) => {
                 return self.entry(field, item, bytes, as_object(value));
             }
@@ -260,6 +261,36 @@ impl Decoder<'_> {
             self.value(field, item, empty, &mut value)?;
         }
         entries.insert(key, value);
+        Ok(())
+    }
+
+    /// A struct, or what stands for it; a message that has both is read as Go would write it.
+    fn or(
+        &self,
+        field: &Field,
+        id: TypeId,
+        or: Or,
+        bytes: &[u8],
+        value: &mut Value,
+    ) -> Result<(), Malformed> {
+        let (mut allows, mut object, mut items) = (false, Value::Null, Vec::new());
+        let mut reader = Reader(bytes);
+        while let Some((tag, wire)) = reader.field(&field.name)? {
+            match (or, tag, wire) {
+                (Or::Bool, 1, Wire::Varint(number)) => allows = number != 0,
+                (Or::Bool, 2, Wire::Bytes(bytes)) | (Or::List | Or::Strings, 1, Wire::Bytes(bytes)) => {
+                    self.deeper()?.message(self.schema.get(id), bytes, as_object(&mut object))?;
+                }
+                (Or::List, 2, wire) => self.item(field, &Shape::Object(id), wire, &mut items)?,
+                (Or::Strings, 2, Wire::Bytes(text)) => items.push(Value::String(lossy(text))),
+                _ => {}
+            }
+        }
+        *value = match or {
+            Or::Bool if object.is_null() => Value::Bool(allows),
+            Or::List | Or::Strings if !items.is_empty() => Value::Array(items),
+            _ => object,
+        };
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::MAGIC;
 use super::wire::{put_bytes, put_double, put_int, put_message};
-use crate::schema::{Entry, Field, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
 use crate::schema::{Wire as Tags, decode_base64};
 
 /// The table has no such kind, so the object exists only in JSON.
@@ -84,6 +84,8 @@ impl Encoder<'_> {
         match (&field.shape, value) {
             (Shape::Wrapped(_) | Shape::Bytes, None | Some(Value::Null)) => {}
             (_, None) if field.pointer => {}
+            // Where Go writes a pointer to nothing it writes null; elsewhere null is a zero time that is pointed to.
+            (_, Some(Value::Null)) if field.pointer && field.written => {}
             (shape, value) => self.value(shape, tag, value.unwrap_or(&Value::Null), out),
         }
     }
@@ -112,6 +114,7 @@ impl Encoder<'_> {
                 let of = self.schema.get(*id);
                 self.fields(of, of.wire(), value.as_object(), out);
             }),
+            Shape::Or(id, or) => put_message(out, tag, |out| self.or(*id, *or, value, out)),
             Shape::List(item) => {
                 for value in value.as_array().into_iter().flatten() {
                     self.value(item, tag, value, out);
@@ -130,6 +133,26 @@ impl Encoder<'_> {
                     });
                 }
             }
+        }
+    }
+
+    /// The struct has a field of its own beside that of what may stand for it.
+    fn or(&self, id: TypeId, or: Or, value: &Value, out: &mut Vec<u8>) {
+        let (object, other) = if or == Or::Bool { (2, 1) } else { (1, 2) };
+        if or == Or::Bool {
+            put_int(out, other, i64::from(*value != Value::Bool(false)));
+        }
+        match value {
+            Value::Object(_) => self.value(&Shape::Object(id), object, value, out),
+            Value::Array(items) => {
+                for item in items {
+                    match item {
+                        Value::String(text) => put_bytes(out, other, text.as_bytes()),
+                        item => self.value(&Shape::Object(id), other, item, out),
+                    }
+                }
+            }
+            _ => {}
         }
     }
 }

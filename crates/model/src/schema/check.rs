@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::types::{Field, Schema, Shape, Type, TypeId};
+use super::types::{Field, Or, Schema, Shape, Type, TypeId};
 use super::{Precision, Timestamp, decode_base64, encode_base64};
 use crate::error::quote;
 
@@ -55,14 +55,7 @@ pub fn check(schema: &Schema, type_id: TypeId, value: &mut Value) -> Result<Chec
         *value = Value::Object(Map::new());
     }
     let top = Shape::Object(type_id);
-    let mut walk = Walk {
-        schema,
-        owner: None,
-        stack: Vec::new(),
-        path: String::new(),
-        unknown: Vec::new(),
-        wrong: None,
-    };
+    let mut walk = Walk::new(schema);
     walk.value(&top, value)?;
     match walk.wrong {
         Some(wrong) => Err(wrong),
@@ -87,7 +80,8 @@ fn keeps(field: &Field, value: &Value) -> bool {
 fn fill(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
     for field in of.written() {
         if !object.contains_key(&*field.name) {
-            object.insert(field.name.to_string(), zero(schema, &field.shape));
+            let value = if field.pointer { Value::Null } else { zero(schema, &field.shape) };
+            object.insert(field.name.to_string(), value);
         }
     }
 }
@@ -123,7 +117,8 @@ fn zero(schema: &Schema, shape: &Shape) -> Value {
         | Shape::Json
         | Shape::List(_)
         | Shape::Map(_)
-        | Shape::Wrapped(_) => Value::Null,
+        | Shape::Wrapped(_)
+        | Shape::Or(..) => Value::Null,
     }
 }
 
@@ -141,6 +136,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    fn new(schema: &'a Schema) -> Self {
+        let (stack, path, unknown) = (Vec::new(), String::new(), Vec::new());
+        Self { schema, owner: None, stack, path, unknown, wrong: None }
+    }
+
     /// Reads one value. An error ends the walk at once: Go's own readers of times and the like do.
     fn value(&mut self, shape: &'a Shape, value: &mut Value) -> Result<(), Mismatch> {
         if value.is_null() {
@@ -162,8 +162,44 @@ impl<'a> Walk<'a> {
             Shape::Object(id) => return self.object(shape, *id, value),
             Shape::List(item) | Shape::Wrapped(item) => return self.list(shape, item, value),
             Shape::Map(item) => return self.map(shape, item, value),
+            Shape::Or(id, or) => return self.or(*id, *or, value),
         }
         Ok(())
+    }
+
+    /// Go reads what stands here apart from what is around it: its errors begin anew, its unknown fields go unnoticed.
+    fn or(&mut self, id: TypeId, or: Or, value: &mut Value) -> Result<(), Mismatch> {
+        let mut inner = Walk::new(self.schema);
+        let read = match (or, &mut *value) {
+            (_, Value::Object(_)) => inner.object(&Shape::Object(id), id, value),
+            (Or::List, Value::Array(items)) => items.iter_mut().try_for_each(|item| {
+                if item.is_null() {
+                    *item = zero(self.schema, &Shape::Object(id));
+                }
+                inner.object(&Shape::Object(id), id, item)
+            }),
+            (Or::Strings, Value::Array(items)) => {
+                for item in items.iter_mut() {
+                    if item.is_null() {
+                        *item = Value::from("");
+                    }
+                    if !item.is_string() {
+                        inner.mismatch(&describe(item), "string");
+                    }
+                }
+                Ok(())
+            }
+            (Or::Bool, Value::Bool(_)) => Ok(()),
+            (Or::Bool, _) => Err(Mismatch("boolean or JSON schema expected".to_owned())),
+            (Or::List | Or::Strings, _) => {
+                *value = Value::Null;
+                Ok(())
+            }
+        };
+        if value.as_array().is_some_and(Vec::is_empty) {
+            *value = Value::Null;
+        }
+        read.and(inner.wrong.map_or(Ok(()), Err))
     }
 
     fn object(&mut self, shape: &Shape, id: TypeId, value: &mut Value) -> Result<(), Mismatch> {
@@ -349,6 +385,9 @@ impl<'a> Walk<'a> {
             Shape::Object(id) => self.schema.get(*id).go_name(),
             Shape::List(item) | Shape::Wrapped(item) => format!("[]{}", self.go_type(item)),
             Shape::Map(item) => format!("map[string]{}", self.go_type(item)),
+            Shape::Or(id, Or::Bool) => format!("{}OrBool", self.schema.get(*id).go_name()),
+            Shape::Or(id, Or::List) => format!("{}OrArray", self.schema.get(*id).go_name()),
+            Shape::Or(id, Or::Strings) => format!("{}OrStringArray", self.schema.get(*id).go_name()),
         }
     }
 }

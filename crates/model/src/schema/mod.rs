@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 pub use check::{Checked, Mismatch, check, unrecognized};
 pub use table::{TableError, parse};
-pub use types::{Entry, Field, ListKind, Name, Patch, Schema, Shape, Type, TypeId, Wire};
+pub use types::{Entry, Field, ListKind, Name, Or, Patch, Schema, Shape, Type, TypeId, Wire};
 
 pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use check::finish;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::types::{Field, ListKind, Name, Patch, Schema, Shape, Tags, Type, TypeId};
+use super::types::{Field, ListKind, Name, Or, Patch, Schema, Shape, Tags, Type, TypeId};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -46,6 +46,7 @@ struct Open {
     name: &'static str,
     kind: Option<&'static str>,
     atomic: bool,
+    single: bool,
     embedded: Vec<(Tags, &'static str)>,
     fields: Vec<Field>,
 }
@@ -80,10 +81,19 @@ impl Reader {
         let mut words = line.split(' ');
         let name = words.next().ok_or("a type needs a name")?;
         let id = self.id((self.alias, name));
-        let mut open = Open { id, name, kind: None, atomic: false, embedded: Vec::new(), fields: Vec::new() };
+        let mut open = Open {
+            id,
+            name,
+            kind: None,
+            atomic: false,
+            single: false,
+            embedded: Vec::new(),
+            fields: Vec::new(),
+        };
         for word in words {
             match word {
                 "atomic" => open.atomic = true,
+                "single" => open.single = true,
                 kind => open.kind = Some(kind),
             }
         }
@@ -112,7 +122,8 @@ impl Reader {
             embedded: Name::default(),
             shape,
             required: marks.contains('!'),
-            written: marks.contains(['!', '+']),
+            written: marks.contains(['!', '+']) && !marks.contains('-'),
+            omitted: marks.contains('-'),
             pointer: marks.contains('?'),
             list: None,
             patch: None,
@@ -156,9 +167,10 @@ impl Reader {
             "fields" => Shape::Fields,
             "json" => Shape::Json,
             "string" => Shape::String { go: "string".into(), values: Box::default() },
-            other => match other.strip_prefix("string:") {
-                Some(go) => parse_string(go)?,
-                None => Shape::Object(self.reference(other)?),
+            other => match (other.strip_prefix("string:"), other.split_once('|')) {
+                (Some(go), _) => parse_string(go)?,
+                (None, Some((object, or))) => Shape::Or(self.reference(object)?, parse_or(object, or)?),
+                (None, None) => Shape::Object(self.reference(other)?),
             },
         })
     }
@@ -184,6 +196,7 @@ impl Reader {
         let package = *self.packages.get(self.alias).ok_or("a type outside of any package")?;
         let mut built = Type::new(package.into(), open.name.into(), open.fields);
         built.atomic = open.atomic;
+        built.single = open.single;
         built.everywhere = open.kind == Some("*");
         if let Some(kind) = open.kind.filter(|kind| *kind != "*") {
             let (group, version) = kind.split_once('/').unwrap_or(("", kind));
@@ -207,6 +220,7 @@ impl Reader {
         if let (Some(object_meta), Some(list_meta)) = (find("ObjectMeta").map(id), find("ListMeta").map(id)) {
             let is_kind = |t: &Type| {
                 t.group_version.is_some()
+                    && !t.single
                     && t.field("metadata").is_some_and(|f| f.shape == Shape::Object(object_meta))
             };
             let lists: Vec<Type> = (0..types.len())
@@ -242,6 +256,7 @@ fn plain(name: &'static str, shape: Shape, tag: Option<u32>) -> Field {
         shape,
         required: false,
         written: false,
+        omitted: false,
         pointer: false,
         list: None,
         patch: None,
@@ -251,7 +266,7 @@ fn plain(name: &'static str, shape: Shape, tag: Option<u32>) -> Field {
 }
 
 fn split_marks(word: &'static str) -> (&'static str, &'static str) {
-    word.split_at(word.find(['!', '+', '?']).unwrap_or(word.len()))
+    word.split_at(word.trim_end_matches(['!', '+', '-', '?']).len())
 }
 
 fn parse_tags(text: &str) -> Result<Tags, String> {
@@ -268,12 +283,27 @@ fn parse_string(text: &'static str) -> Result<Shape, String> {
         return Ok(Shape::String { go: text.into(), values: Box::default() });
     };
     let values = values.strip_suffix(')').ok_or("values without an end")?;
-    Ok(Shape::String { go: go.into(), values: values.split('|').map(Name::from).collect() })
+    let value = |value: &'static str| match value.contains('_') {
+        true => value.replace('_', " ").into(),
+        false => Name::from(value),
+    };
+    Ok(Shape::String { go: go.into(), values: values.split('|').map(value).collect() })
+}
+
+fn parse_or(object: &str, text: &str) -> Result<Or, String> {
+    let item = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match (text, item) {
+        ("bool", _) => Ok(Or::Bool),
+        (_, Some("string")) => Ok(Or::Strings),
+        (_, Some(item)) if item == object => Ok(Or::List),
+        _ => Err(format!("{object} cannot be {text:?} as well")),
+    }
 }
 
 fn parse_list(text: &'static str) -> Result<ListKind, String> {
     match text {
         "atomic" => Ok(ListKind::Atomic),
+        "granular" => Ok(ListKind::Granular),
         "set" => Ok(ListKind::Set),
         other => {
             let keys = other.strip_prefix("map(").and_then(|rest| rest.strip_suffix(')'));

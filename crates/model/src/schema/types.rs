@@ -30,6 +30,8 @@ pub struct Type {
     pub everywhere: bool,
     /// Whether apply owns it as a whole (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
+    /// Whether it is a kind that has object metadata but no list, as `Scale`.
+    pub single: bool,
     fields: Box<[Field]>,
     written: Box<[u16]>,
     wire: Wire,
@@ -48,6 +50,8 @@ pub struct Field {
     pub required: bool,
     /// Whether Go writes it also when it is empty (no `omitempty`).
     pub written: bool,
+    /// Whether Go omits it when it is empty although it is required or a struct.
+    pub omitted: bool,
     /// Whether it is a pointer in Go, so that an empty value differs from none.
     pub pointer: bool,
     /// How apply and patches see the items of a list, or the entries of a map.
@@ -125,6 +129,19 @@ pub enum Shape {
     Map(Box<Shape>),
     /// A list that is a message of its own in protobuf.
     Wrapped(Box<Shape>),
+    /// A struct, or something else that stands for it.
+    Or(TypeId, Or),
+}
+
+/// What may stand in the place of a struct, which is a schema within a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Or {
+    /// `true` or `false`.
+    Bool,
+    /// A list of such structs.
+    List,
+    /// A list of strings.
+    Strings,
 }
 
 /// What identifies an item of a list.
@@ -136,6 +153,8 @@ pub enum ListKind {
     Set,
     /// The values of these fields.
     Map(Box<[Name]>),
+    /// No list but a map or struct, whose entries are owned one by one even if its type is atomic.
+    Granular,
 }
 
 /// The directives of a strategic merge patch.
@@ -221,6 +240,7 @@ impl Type {
             group_version: None,
             everywhere: false,
             atomic: false,
+            single: false,
             fields: fields.into(),
             written: written.into(),
             wire,
@@ -269,6 +289,11 @@ impl Type {
 }
 
 impl Field {
+    /// Its tag in protobuf, after those of the structs that embed it; nothing if it is not in protobuf.
+    pub fn tags(&self) -> &[u32] {
+        self.tags.path()
+    }
+
     /// Whether the field is there in every object that Go writes: Go omits no struct, whatever its tag says.
     pub fn always_written(&self) -> bool {
         let is_struct = !matches!(
@@ -283,7 +308,7 @@ impl Field {
                 | Shape::Map(_)
                 | Shape::Wrapped(_)
         );
-        self.written || (is_struct && !self.pointer)
+        self.written || (is_struct && !self.pointer && !self.omitted)
     }
 }
 

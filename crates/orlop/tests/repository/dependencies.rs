@@ -17,6 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("example-scores", &["apiserver", "model", "process", "store"]),
     ("pgtest", &[]),
     ("bench", &["apiserver", "model", "pgtest", "process", "store"]),
+    ("schema-gen", &[]),
     ("xtask", &[]),
 ];
 
