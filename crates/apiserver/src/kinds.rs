@@ -153,6 +153,10 @@ impl Strategy for BuiltIn {
         self.rules.name
     }
 
+    fn counts_generations(&self) -> bool {
+        self.rules.counts_generations
+    }
+
     fn creates_on_update(&self) -> bool {
         self.rules.create_on_update
     }
@@ -171,7 +175,7 @@ impl Strategy for BuiltIn {
 
     fn field(&self, object: &Object, path: &str) -> String {
         let field = self.rules.selectable.iter().find(|field| field.path == path);
-        field.map(|field| (field.value)(object).to_owned()).unwrap_or_default()
+        field.map(|field| (field.value)(object).into_owned()).unwrap_or_default()
     }
 }
 

@@ -5,18 +5,15 @@
 
 mod age;
 mod columns;
-mod config_map;
-mod data;
-mod event;
-mod lease;
-mod namespace;
+mod coordination;
+mod core;
 mod object;
-mod priority_class;
-mod secret;
-mod service_account;
-mod storage_class;
+mod scheduling;
+mod storage;
 #[cfg(test)]
 mod tests;
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
@@ -60,6 +57,8 @@ pub struct KindRules {
     pub forbids_deletion: fn(&str) -> Option<&'static str>,
     /// The ways to write only a part of it.
     pub subresources: &'static [Subresource],
+    /// Whether `metadata.generation` counts the changes of anything but metadata and status.
+    pub counts_generations: bool,
     /// Whether an update of an object that is not there creates it.
     pub create_on_update: bool,
     /// Whether an update may leave out the resourceVersion.
@@ -87,24 +86,22 @@ pub struct SelectableField {
     /// As selectors name it.
     pub path: &'static str,
     /// Its value; empty if the object has none.
-    pub value: fn(&Object) -> &str,
+    pub value: for<'a> fn(&'a Object) -> Cow<'a, str>,
 }
 
-/// The kinds that have rules.
-static ALL: [KindRules; 8] = [
-    config_map::RULES,
-    event::RULES,
-    lease::RULES,
-    namespace::RULES,
-    priority_class::RULES,
-    secret::RULES,
-    service_account::RULES,
-    storage_class::RULES,
-];
+/// The kinds that have rules, by group.
+const GROUPS: [&[KindRules]; 4] = [coordination::RULES, core::RULES, scheduling::RULES, storage::RULES];
 
 /// The rules of a kind, if it has any.
 pub fn rules(group: &str, kind: &str) -> Option<&'static KindRules> {
-    ALL.iter().find(|rules| rules.group == group && rules.kind == kind)
+    GROUPS.iter().copied().flatten().find(|rules| rules.group == group && rules.kind == kind)
+}
+
+/// What a kind without rules of its own has.
+pub fn plain_rules(has_status: bool) -> &'static KindRules {
+    const PLAIN: &KindRules = &KindRules::PLAIN;
+    const WITH_STATUS: &KindRules = &KindRules::WITH_STATUS;
+    if has_status { WITH_STATUS } else { PLAIN }
 }
 
 /// Whether a field selector may name this field of a kind; if not, the message that says so.
@@ -146,11 +143,27 @@ impl KindRules {
         holds_deletion: |_| false,
         forbids_deletion: |_| None,
         subresources: &[],
+        counts_generations: false,
         create_on_update: false,
         unconditional_update: true,
         selectable: &[],
         columns: columns::PLAIN,
         cells: columns::plain_cells,
+    };
+
+    /// A kind with a status that only its controller writes, and a generation that counts the changes of its spec.
+    const WITH_STATUS: Self = Self {
+        prepare_create: |object| {
+            object.remove("status");
+        },
+        prepare_update: |new, old| object::copy(new, old, "status"),
+        subresources: &[Subresource {
+            name: "status",
+            prepare_update: object::keep_all_but_status,
+            validate_update: |_, _| Vec::new(),
+        }],
+        counts_generations: true,
+        ..Self::PLAIN
     };
 
     /// The part of it with this name, if it has one.

@@ -70,3 +70,15 @@ pub fn immutable(new: &Object, old: &Object, field: &str) -> Option<FieldError> 
         FieldError::invalid(field, value, "field is immutable")
     })
 }
+
+/// Takes all from the old object but metadata and status.
+pub fn keep_all_but_status(new: &mut Object, old: &Object) {
+    let mut kept = old.clone();
+    for field in ["metadata", "status"] {
+        match new.remove(field) {
+            Some(value) => kept.insert(field.to_owned(), value),
+            None => kept.remove(field),
+        };
+    }
+    *new = kept;
+}

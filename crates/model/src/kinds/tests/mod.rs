@@ -121,7 +121,7 @@ fn selectable_fields_are_read_from_the_object() {
     });
     let fields = |kind_name: &str, object: &Value| -> Vec<String> {
         let object = object.as_object().unwrap();
-        kind(kind_name).selectable.iter().map(|field| (field.value)(object).to_owned()).collect()
+        kind(kind_name).selectable.iter().map(|field| (field.value)(object).into_owned()).collect()
     };
     assert_eq!(fields("Event", &event), ["Pod", "n", "p", "u", "v1", "7", "f", "r", "c", "c", "Normal"]);
     let mut sourced = event.clone();

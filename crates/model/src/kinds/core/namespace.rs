@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{AGE, Column, NAME, age, name};
-use super::object::{copy, items, map_mut, set_default, text, value};
-use super::{KindRules, Object, SelectableField, Subresource};
 use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{copy, items, map_mut, set_default, text, value};
+use crate::kinds::{KindRules, Object, SelectableField, Subresource};
 use crate::names::{NameRule, qualified_name};
 
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -51,7 +51,7 @@ pub(super) const RULES: KindRules = KindRules {
     ],
     selectable: &[SelectableField {
         path: "status.phase",
-        value: |object| text(object, &["status", "phase"]),
+        value: |object| text(object, &["status", "phase"]).into(),
     }],
     columns: &[NAME, Column::new("Status", "string", "Whether it is in use or being emptied."), AGE],
     cells: |object, now| vec![name(object), text(object, &["status", "phase"]).into(), age(object, now)],

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::columns::{AGE, Column, NAME, age, name};
 use super::data::{SIZE_MAX, bad_keys, bytes_size, sealed};
-use super::object::{entries, immutable, map_mut, set_default, text, value};
-use super::{KindRules, Object, SelectableField};
 use crate::error::FieldError;
 use crate::json;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{entries, immutable, map_mut, set_default, text, value};
+use crate::kinds::{KindRules, Object, SelectableField};
 use crate::schema::{decode_base64, encode_base64};
 
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
@@ -23,7 +23,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors
     },
     warnings: |object, _| warnings(object),
-    selectable: &[SelectableField { path: "type", value: |object| text(object, &["type"]) }],
+    selectable: &[SelectableField { path: "type", value: |object| text(object, &["type"]).into() }],
     columns: &[
         NAME,
         Column::new("Type", "string", "What its data are, for programs that look for such."),

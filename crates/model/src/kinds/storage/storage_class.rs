@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::columns::{AGE, Column, NAME, age};
-use super::object::{entries, immutable, is_true, items, set_default, text};
-use super::{KindRules, Object};
 use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age};
+use crate::kinds::object::{entries, immutable, is_true, items, set_default, text};
+use crate::kinds::{KindRules, Object};
 use crate::names::qualified_name;
 
 const PARAMETERS_MAX: usize = 512;

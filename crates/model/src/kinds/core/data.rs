@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::Object;
-use super::object::{entries, is_true};
 use crate::error::FieldError;
+use crate::kinds::Object;
+use crate::kinds::object::{entries, is_true};
 
 /// How many bytes all values together may have.
 pub const SIZE_MAX: usize = 1024 * 1024;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::columns::{AGE, NAME, age, name};
-use super::object::value;
-use super::{KindRules, Object};
+use crate::kinds::columns::{AGE, NAME, age, name};
+use crate::kinds::object::value;
+use crate::kinds::{KindRules, Object};
 
 const ENFORCE_MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
 

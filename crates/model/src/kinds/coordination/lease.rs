@@ -1,9 +1,9 @@
 //! Lease: positive durations; the fields of coordinated leader election, which is off, are not kept.
 
-use super::columns::{AGE, Column, NAME, age, name};
-use super::object::{map_mut, text, value};
-use super::{KindRules, Object};
 use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{map_mut, text, value};
+use crate::kinds::{KindRules, Object};
 
 pub(super) const RULES: KindRules = KindRules {
     group: "coordination.k8s.io",

@@ -1,10 +1,10 @@
 //! ConfigMap: keys, size, and the seal of an immutable one.
 
-use super::columns::{AGE, Column, NAME, age, name};
 use super::data::{SIZE_MAX, bad_keys, bytes_size, key_errors, sealed, text_size};
-use super::object::{entries, value};
-use super::{KindRules, Object};
 use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{entries, value};
+use crate::kinds::{KindRules, Object};
 
 pub(super) const RULES: KindRules = KindRules {
     kind: "ConfigMap",

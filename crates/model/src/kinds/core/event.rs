@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::age::since;
-use super::columns::{Column, NAME, name};
-use super::object::{number, text, value};
-use super::{KindRules, Object, SelectableField};
 use crate::error::FieldError;
+use crate::kinds::age::since;
+use crate::kinds::columns::{Column, NAME, name};
+use crate::kinds::object::{number, text, value};
+use crate::kinds::{KindRules, Object, SelectableField};
 use crate::names::{NameRule, dns1123_subdomain, qualified_name};
 
 /// A field of the object that an event is about.
@@ -14,7 +14,7 @@ macro_rules! involved {
     ($field:literal) => {
         SelectableField {
             path: concat!("involvedObject.", $field),
-            value: |object| text(object, &["involvedObject", $field]),
+            value: |object| text(object, &["involvedObject", $field]).into(),
         }
     };
 }
@@ -33,10 +33,13 @@ pub(super) const RULES: KindRules = KindRules {
         involved!("apiVersion"),
         involved!("resourceVersion"),
         involved!("fieldPath"),
-        SelectableField { path: "reason", value: |object| text(object, &["reason"]) },
-        SelectableField { path: "reportingComponent", value: |object| text(object, &["reportingComponent"]) },
-        SelectableField { path: "source", value: component },
-        SelectableField { path: "type", value: |object| text(object, &["type"]) },
+        SelectableField { path: "reason", value: |object| text(object, &["reason"]).into() },
+        SelectableField {
+            path: "reportingComponent",
+            value: |object| text(object, &["reportingComponent"]).into(),
+        },
+        SelectableField { path: "source", value: |object| component(object).into() },
+        SelectableField { path: "type", value: |object| text(object, &["type"]).into() },
     ],
     columns: &[
         Column::new("Last Seen", "string", "How long ago it happened last."),

@@ -1,9 +1,9 @@
 //! PriorityClass: two names and the highest values belong to the system; value and policy are fixed.
 
-use super::columns::{AGE, Column, NAME, age, name};
-use super::object::{immutable, is_true, map_mut, number, set_default, text, value};
-use super::{KindRules, Object};
 use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{immutable, is_true, map_mut, number, set_default, text, value};
+use crate::kinds::{KindRules, Object};
 
 const SYSTEM_PREFIX: &str = "system-";
 const SYSTEM_CLASSES: [(&str, i64); 2] =

@@ -1,0 +1,13 @@
+//! The core group.
+
+mod config_map;
+mod data;
+mod event;
+mod namespace;
+mod secret;
+mod service_account;
+
+use super::KindRules;
+
+pub(super) const RULES: &[KindRules] =
+    &[config_map::RULES, event::RULES, namespace::RULES, secret::RULES, service_account::RULES];
