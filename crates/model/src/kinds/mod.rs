@@ -92,9 +92,13 @@ pub struct SelectableField {
 /// The kinds that have rules, by group.
 const GROUPS: [&[KindRules]; 4] = [coordination::RULES, core::RULES, scheduling::RULES, storage::RULES];
 
+fn all() -> impl Iterator<Item = &'static KindRules> {
+    GROUPS.iter().copied().flatten()
+}
+
 /// The rules of a kind, if it has any.
 pub fn rules(group: &str, kind: &str) -> Option<&'static KindRules> {
-    GROUPS.iter().copied().flatten().find(|rules| rules.group == group && rules.kind == kind)
+    all().find(|rules| rules.group == group && rules.kind == kind)
 }
 
 /// What a kind without rules of its own has.

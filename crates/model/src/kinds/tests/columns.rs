@@ -72,7 +72,7 @@ fn headings_are_those_of_kube_apiserver() {
 fn rows(cases: Vec<(&str, Value, Value)>) {
     let now = "2026-11-16T00:20:08.5Z".parse().unwrap();
     for (kind, object, expected) in cases {
-        let group = ALL.iter().find(|rules| rules.kind == kind).map_or("example.com", |rules| rules.group);
+        let group = all().find(|rules| rules.kind == kind).map_or("example.com", |rules| rules.group);
         let cells = cells(group, kind, object.as_object().unwrap(), now);
         assert_eq!(Value::Array(cells), expected, "{kind}");
     }

@@ -20,7 +20,7 @@ const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric charac
 
 /// A kind by its name alone.
 fn kind(name: &str) -> &'static KindRules {
-    ALL.iter().find(|rules| rules.kind == name).unwrap()
+    all().find(|rules| rules.kind == name).unwrap()
 }
 
 /// An object as it is after decoding.
@@ -83,7 +83,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
 
 #[test]
 fn every_kind_with_rules_is_in_the_schema_table() {
-    for rules in &ALL {
+    for rules in all() {
         assert!(builtin().by_kind(rules.group, "v1", rules.kind).is_some(), "{}", rules.kind);
         assert!(std::ptr::eq(super::rules(rules.group, rules.kind).unwrap(), rules));
     }
