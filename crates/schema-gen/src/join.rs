@@ -164,17 +164,19 @@ impl Join<'_> {
     fn field(&self, name: &str, field: &openapi::Field, place: Option<&Place>) -> Result<String, String> {
         let fact = self.of.fields.get(name);
         let mut shape = self.shape(&field.shape, place);
-        let mut words: [Option<String>; 4] = Default::default();
+        let mut words: [Option<String>; 5] = Default::default();
         if let Some(Place { tags, field: source }) = place {
-            words = [Some(format!("#{}", dotted(tags))), list_kind(source), patch(source), default(source)];
+            words =
+                [None, Some(format!("#{}", dotted(tags))), list_kind(source), patch(source), default(source)];
         }
         for word in fact.into_iter().flat_map(|fact| &fact.words) {
             match word.split_at(1) {
-                ("#", _) => words[0] = Some(word.clone()),
-                ("~", _) => words[2] = Some(word.clone()),
-                ("=", _) => words[3] = Some(word.clone()),
+                (":", _) => words[0] = Some(word.clone()),
+                ("#", _) => words[1] = Some(word.clone()),
+                ("~", _) => words[3] = Some(word.clone()),
+                ("=", _) => words[4] = Some(word.clone()),
                 _ if ["atomic", "granular", "set"].contains(&&**word) || word.starts_with("map(") => {
-                    words[1] = Some(word.clone())
+                    words[2] = Some(word.clone());
                 }
                 _ => shape = self.stated(&shape, word),
             }

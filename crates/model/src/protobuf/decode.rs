@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::MAGIC;
 use super::wire::{Malformed, Reader, Wire};
 use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
-use crate::schema::{Wire as Tags, encode_base64, finish};
+use crate::schema::{Wire as Tags, double, encode_base64, finish};
 
 /// How deep messages may nest; only a schema within a schema ever comes near.
 const DEPTH_MAX: usize = 100;
@@ -179,7 +179,7 @@ impl Decoder<'_> {
             // Go takes the low bits of a number that is too long.
             (Shape::Int32, Wire::Varint(number)) => Value::from(number as i32),
             (Shape::Int64, Wire::Varint(number)) => Value::from(number.cast_signed()),
-            (Shape::Double, Wire::Fixed64(bits)) => Value::from(f64::from_bits(bits)),
+            (Shape::Double, Wire::Fixed64(bits)) => double(f64::from_bits(bits)),
             (Shape::Time, Wire::Bytes(bytes)) => time(bytes, Precision::Seconds)?,
             (Shape::MicroTime, Wire::Bytes(bytes)) => time(bytes, Precision::Micros)?,
             (Shape::Quantity, Wire::Bytes(bytes)) => {

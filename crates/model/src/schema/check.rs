@@ -55,7 +55,8 @@ pub fn check(schema: &Schema, type_id: TypeId, value: &mut Value) -> Result<Chec
         *value = Value::Object(Map::new());
     }
     let top = Shape::Object(type_id);
-    let mut walk = Walk::new(schema);
+    let (stack, path, unknown) = (Vec::new(), String::new(), Vec::new());
+    let mut walk = Walk { schema, owner: None, stack, path, unknown, wrong: None };
     walk.value(&top, value)?;
     match walk.wrong {
         Some(wrong) => Err(wrong),
@@ -101,7 +102,7 @@ fn is_empty(value: &Value) -> bool {
 /// What Go writes for a value that was never set.
 fn zero(schema: &Schema, shape: &Shape) -> Value {
     match shape {
-        Shape::String { .. } | Shape::Bytes => Value::String(String::new()),
+        Shape::String { .. } => Value::String(String::new()),
         Shape::Bool => Value::Bool(false),
         Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::from(0),
         Shape::Quantity => Value::from("0"),
@@ -110,7 +111,8 @@ fn zero(schema: &Schema, shape: &Shape) -> Value {
             fill(schema, schema.get(*id), &mut object);
             Value::Object(object)
         }
-        Shape::Time
+        Shape::Bytes
+        | Shape::Time
         | Shape::MicroTime
         | Shape::Raw
         | Shape::Fields
@@ -120,6 +122,11 @@ fn zero(schema: &Schema, shape: &Shape) -> Value {
         | Shape::Wrapped(_)
         | Shape::Or(..) => Value::Null,
     }
+}
+
+/// Whether a list is a list, and a map a map.
+fn is_container(shape: &Shape, value: &Value) -> bool {
+    if matches!(shape, Shape::Map(_)) { value.is_object() } else { value.is_array() }
 }
 
 struct Walk<'a> {
@@ -136,11 +143,6 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(schema: &'a Schema) -> Self {
-        let (stack, path, unknown) = (Vec::new(), String::new(), Vec::new());
-        Self { schema, owner: None, stack, path, unknown, wrong: None }
-    }
-
     /// Reads one value. An error ends the walk at once: Go's own readers of times and the like do.
     fn value(&mut self, shape: &'a Shape, value: &mut Value) -> Result<(), Mismatch> {
         if value.is_null() {
@@ -150,7 +152,10 @@ impl<'a> Walk<'a> {
         match shape {
             Shape::String { .. } => self.expect(shape, value, Value::is_string),
             Shape::Bool => self.expect(shape, value, Value::is_boolean),
-            Shape::Double => self.expect(shape, value, Value::is_number),
+            Shape::Double => match value.as_f64() {
+                Some(number) => *value = double(number),
+                None => self.mismatch(&describe(value), "float64"),
+            },
             Shape::Int32 => self.integer("int32", value, i64::from(i32::MIN), i64::from(i32::MAX)),
             Shape::Int64 => self.integer("int64", value, i64::MIN, i64::MAX),
             Shape::Bytes => self.bytes(shape, value),
@@ -167,39 +172,38 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Go reads what stands here apart from what is around it: its errors begin anew, its unknown fields go unnoticed.
+    /// Go reads what stands here apart from the rest: a type error in it ends everything, unknown fields go unnoticed.
     fn or(&mut self, id: TypeId, or: Or, value: &mut Value) -> Result<(), Mismatch> {
-        let mut inner = Walk::new(self.schema);
-        let read = match (or, &mut *value) {
-            (_, Value::Object(_)) => inner.object(&Shape::Object(id), id, value),
-            (Or::List, Value::Array(items)) => items.iter_mut().try_for_each(|item| {
-                if item.is_null() {
-                    *item = zero(self.schema, &Shape::Object(id));
-                }
-                inner.object(&Shape::Object(id), id, item)
-            }),
-            (Or::Strings, Value::Array(items)) => {
-                for item in items.iter_mut() {
+        let (wrong, unknown) = (self.wrong.take(), self.unknown.len());
+        let object = Shape::Object(id);
+        match (or, &mut *value) {
+            (_, Value::Object(_)) => self.object(&object, id, value)?,
+            (Or::Bool, Value::Bool(_)) => {}
+            (Or::Bool, _) => return Err(Mismatch("boolean or JSON schema expected".to_owned())),
+            (Or::List, Value::Array(items)) if !items.is_empty() => {
+                for item in items {
                     if item.is_null() {
-                        *item = Value::from("");
+                        *item = zero(self.schema, &object);
                     }
-                    if !item.is_string() {
-                        inner.mismatch(&describe(item), "string");
+                    self.object(&object, id, item)?;
+                }
+            }
+            (Or::Strings, Value::Array(items)) if !items.is_empty() => {
+                for item in items {
+                    match item {
+                        Value::Null => *item = Value::from(""),
+                        Value::String(_) => {}
+                        other => self.mismatch(&describe(other), "string"),
                     }
                 }
-                Ok(())
             }
-            (Or::Bool, Value::Bool(_)) => Ok(()),
-            (Or::Bool, _) => Err(Mismatch("boolean or JSON schema expected".to_owned())),
-            (Or::List | Or::Strings, _) => {
-                *value = Value::Null;
-                Ok(())
-            }
-        };
-        if value.as_array().is_some_and(Vec::is_empty) {
-            *value = Value::Null;
+            (Or::List | Or::Strings, _) => *value = Value::Null,
         }
-        read.and(inner.wrong.map_or(Ok(()), Err))
+        self.unknown.truncate(unknown);
+        match std::mem::replace(&mut self.wrong, wrong) {
+            Some(inner) => Err(inner),
+            None => Ok(()),
+        }
     }
 
     fn object(&mut self, shape: &Shape, id: TypeId, value: &mut Value) -> Result<(), Mismatch> {
@@ -243,7 +247,10 @@ impl<'a> Walk<'a> {
             self.stack.push(&field.embedded);
         }
         self.stack.push(&field.name);
-        self.value(&field.shape, value)?;
+        match &field.go {
+            Some(go) if !is_container(&field.shape, value) => self.mismatch(&describe(value), go),
+            _ => self.value(&field.shape, value)?,
+        }
         Ok(keeps(field, value))
     }
 
@@ -272,7 +279,12 @@ impl<'a> Walk<'a> {
         let length = self.path.len();
         for (key, value) in entries.iter_mut() {
             self.enter(key);
-            self.value(item, value)?;
+            match (value.is_null(), item) {
+                // An entry is there, so what protobuf makes of it is not nothing but empty.
+                (true, Shape::Bytes) => *value = Value::from(""),
+                (true, Shape::Wrapped(_)) => *value = Value::Array(Vec::new()),
+                _ => self.value(item, value)?,
+            }
             self.path.truncate(length);
         }
         Ok(())
@@ -383,12 +395,24 @@ impl<'a> Walk<'a> {
             Shape::Fields => "v1.FieldsV1".to_owned(),
             Shape::Json => "v1.JSON".to_owned(),
             Shape::Object(id) => self.schema.get(*id).go_name(),
-            Shape::List(item) | Shape::Wrapped(item) => format!("[]{}", self.go_type(item)),
+            Shape::List(item) => format!("[]{}", self.go_type(item)),
+            // A field that is such a list itself has the name of its type; the rest are values of maps.
+            Shape::Wrapped(_) => "v1.ExtraValue".to_owned(),
             Shape::Map(item) => format!("map[string]{}", self.go_type(item)),
             Shape::Or(id, Or::Bool) => format!("{}OrBool", self.schema.get(*id).go_name()),
             Shape::Or(id, Or::List) => format!("{}OrArray", self.schema.get(*id).go_name()),
             Shape::Or(id, Or::Strings) => format!("{}OrStringArray", self.schema.get(*id).go_name()),
         }
+    }
+}
+
+/// A floating point number as Go writes it: without a fraction where it has none.
+pub(crate) fn double(number: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT {
+        Value::from(number as i64)
+    } else {
+        Value::from(number)
     }
 }
 

@@ -4,6 +4,8 @@
 //! whatever else describes a kind compiles to the same form.
 
 mod base64;
+#[cfg(test)]
+mod builtin_tests;
 mod check;
 mod table;
 #[cfg(test)]
@@ -18,7 +20,7 @@ pub use table::{TableError, parse};
 pub use types::{Entry, Field, ListKind, Name, Or, Patch, Schema, Shape, Type, TypeId, Wire};
 
 pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
-pub(crate) use check::finish;
+pub(crate) use check::{double, finish};
 pub(crate) use time::{Precision, Timestamp};
 
 /// The built-in kinds of Kubernetes 1.35.

@@ -121,6 +121,7 @@ impl Reader {
             name: name.into(),
             embedded: Name::default(),
             shape,
+            go: None,
             required: marks.contains('!'),
             written: marks.contains(['!', '+']) && !marks.contains('-'),
             omitted: marks.contains('-'),
@@ -132,6 +133,7 @@ impl Reader {
         };
         for word in words {
             match word.split_at_checked(1).ok_or("two spaces in a row")? {
+                (":", rest) => field.go = Some(rest.into()),
                 ("#", rest) => field.tags = parse_tags(rest)?,
                 ("~", rest) => field.patch = Some(parse_patch(rest)),
                 ("=", rest) => field.default = Some(rest.into()),
@@ -254,6 +256,7 @@ fn plain(name: &'static str, shape: Shape, tag: Option<u32>) -> Field {
         name: name.into(),
         embedded: Name::default(),
         shape,
+        go: None,
         required: false,
         written: false,
         omitted: false,

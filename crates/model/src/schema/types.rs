@@ -46,6 +46,8 @@ pub struct Field {
     pub embedded: Name,
     /// What its value is.
     pub shape: Shape,
+    /// The Go type that error texts mention, where it is a list or map type with a name of its own.
+    pub go: Option<Name>,
     /// Whether OpenAPI lists it as required.
     pub required: bool,
     /// Whether Go writes it also when it is empty (no `omitempty`).
