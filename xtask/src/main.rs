@@ -1,5 +1,6 @@
 //! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
 
+mod oracle;
 mod schema;
 mod steps;
 mod test;
@@ -19,6 +20,11 @@ Commands:
   test --no-install   The same, but only says what is missing instead of installing it
   schema              Writes the table of the built-in types (crates/model/schema) from what the dependencies say
   schema --check      Only says whether the table is what the dependencies say
+  oracle record [FILTER] --assets DIR
+                      Starts the kube-apiserver and etcd of DIR, plays the scripts of fixtures/oracle whose name
+                      contains FILTER, and writes down the answers
+  oracle record [FILTER] --server URL --token TOKEN
+                      The same with a server that runs already
   help                This text
 
 Examples:
@@ -34,6 +40,7 @@ fn main() -> ExitCode {
         ["test", "--no-install"] => test::run(tools::Missing::Say),
         ["schema"] => schema::run(&[]),
         ["schema", "--check"] => schema::run(&["--check"]),
+        ["oracle", ref rest @ ..] => oracle::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

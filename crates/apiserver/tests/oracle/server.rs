@@ -1,0 +1,52 @@
+//! A server in memory that takes the requests of scripts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiserver::auth::Identity;
+use apiserver::{ApiServer, ApiService};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use oracle::{Request, Response};
+use store::{Metrics, Options, Store};
+use tower_service::Service;
+
+/// Nothing in these tests takes longer, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server as its administrator sees it.
+pub struct Server(ApiService);
+
+impl Server {
+    /// With nothing but the objects that every server has.
+    pub async fn start() -> Self {
+        let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
+        let options = Options { compaction: None, ..Options::default() };
+        let store = Store::open(engine, options, &Metrics::unregistered()).await.unwrap();
+        let api = ApiServer::builder(store).build().await.unwrap();
+        Self(ApiService::new(api, Identity::authenticated("admin", ["system:masters".to_owned()])))
+    }
+
+    /// Sends a request and reads the answer, or as many lines of it as are wanted.
+    pub async fn send(&self, request: &Request) -> Response {
+        let mut builder = http::Request::builder().method(request.method).uri(&request.path);
+        for (key, value) in &request.headers {
+            builder = builder.header(key, value);
+        }
+        let wire = builder.body(Full::new(Bytes::copy_from_slice(&request.body))).unwrap();
+        let exchange = async {
+            let (head, mut body) = self.0.clone().call(wire).await.unwrap().into_parts();
+            let lines = request.lines.filter(|_| head.status.is_success()).unwrap_or(usize::MAX);
+            let mut bytes = Vec::new();
+            let complete = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() >= lines;
+            while !complete(&bytes) {
+                let Some(frame) = body.frame().await else { break };
+                bytes.extend_from_slice(&frame.unwrap().into_data().unwrap());
+            }
+            let headers = head.headers.iter();
+            let headers = headers.map(|(key, value)| (key.to_string(), value.to_str().unwrap().to_owned()));
+            Response { code: head.status.as_u16(), headers: headers.collect(), body: bytes }
+        };
+        tokio::time::timeout(PATIENCE, exchange).await.unwrap_or_else(|_| panic!("{} hangs", request.path))
+    }
+}

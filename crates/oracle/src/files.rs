@@ -1,0 +1,58 @@
+//! Where scripts and answers are kept: `fixtures/oracle/AREA/NAME.yaml` and, beside it, `NAME.answers.yaml`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A script's files.
+#[derive(Clone, Debug)]
+pub struct Fixture {
+    /// `AREA/NAME`.
+    pub name: String,
+    /// What a person wrote.
+    pub script: PathBuf,
+    /// What was recorded.
+    pub answers: PathBuf,
+}
+
+const ANSWERS: &str = ".answers.yaml";
+
+/// The folder of all fixtures.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/oracle")
+}
+
+/// The list of differences on purpose.
+pub fn allow_list() -> PathBuf {
+    folder().join("allowed.yaml")
+}
+
+/// Every script whose name contains the filter, in the order of their names.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn fixtures(filter: &str) -> io::Result<Vec<Fixture>> {
+    let mut found = Vec::new();
+    for area in fs::read_dir(folder())? {
+        let area = area?.path();
+        if !area.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(&area)? {
+            let script = file?.path();
+            let text =
+                |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+            let file_name = text(script.file_name());
+            if file_name.ends_with(ANSWERS) || !file_name.ends_with(".yaml") {
+                continue;
+            }
+            let stem = text(script.file_stem());
+            let name = format!("{}/{stem}", text(area.file_name()));
+            if name.contains(filter) {
+                found.push(Fixture { name, answers: area.join(format!("{stem}{ANSWERS}")), script });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}

@@ -1,0 +1,23 @@
+//! Request scripts, and what a real kube-apiserver answers to them.
+//!
+//! A script is a file of requests that a person writes; beside it stands a file with the answers that were recorded. Whoever plays
+//! a script takes requests from a [`Run`] and gives it responses: the recorder those of a real server, the test of the API server
+//! those of Orlop. What differs between two runs of the same server, such as times and uids, is [masked](mask).
+
+mod allowed;
+mod answers;
+mod compare;
+mod files;
+pub mod mask;
+mod run;
+mod script;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+pub use allowed::{Allowed, AllowedDifferences};
+pub use answers::{Answers, read_answers, write_answers};
+pub use compare::{Difference, compare};
+pub use files::{Fixture, allow_list, fixtures, folder};
+pub use run::{NAMESPACE, Request, Response, Run, preparation};
+pub use script::{Case, Script};

@@ -1,0 +1,151 @@
+//! The recorder: plays scripts against a real kube-apiserver and writes down what it answers.
+
+mod curl;
+mod reference;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use oracle::{Fixture, NAMESPACE, Request, Response, Run, Script};
+use serde_json::Value;
+
+use curl::Curl;
+use reference::Reference;
+
+/// Who is asked, and which scripts.
+#[derive(Default)]
+struct Arguments<'a> {
+    filter: &'a str,
+    server: Option<&'a str>,
+    token: Option<&'a str>,
+    assets: Option<&'a str>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["record", rest @ ..] => parse(rest).and_then(|arguments| record(&arguments)),
+        _ => Err("usage: record [FILTER] --assets DIR | --server URL --token TOKEN".to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("oracle: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn record(arguments: &Arguments<'_>) -> Result<(), String> {
+    let reference = arguments.assets.map(|folder| Reference::start(Path::new(folder))).transpose()?;
+    let server = match (&reference, arguments.server) {
+        (Some(reference), None) => Curl::new(&reference.url, &reference.token),
+        (None, Some(url)) => Curl::new(url, arguments.token.ok_or("--server needs --token")?),
+        _ => return Err("a real server is asked: give one of --assets and --server".to_owned()),
+    };
+    let fixtures = oracle::fixtures(arguments.filter).map_err(|error| error.to_string())?;
+    if fixtures.is_empty() {
+        return Err(format!("no script is called {:?}", arguments.filter));
+    }
+    let mut failed = Vec::new();
+    for fixture in &fixtures {
+        match record_script(&server, fixture) {
+            Ok(cases) => println!("{:<48} {cases:>4} cases", fixture.name),
+            Err(error) => failed.push(format!("{}: {error}", fixture.name)),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+fn parse<'a>(arguments: &[&'a str]) -> Result<Arguments<'a>, String> {
+    let mut parsed = Arguments::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let place = match *argument {
+            "--server" => &mut parsed.server,
+            "--token" => &mut parsed.token,
+            "--assets" => &mut parsed.assets,
+            filter if !filter.starts_with('-') && parsed.filter.is_empty() => {
+                parsed.filter = filter;
+                continue;
+            }
+            other => return Err(format!("`{other}` means nothing here")),
+        };
+        *place = Some(rest.next().ok_or_else(|| format!("{argument} needs a value"))?);
+    }
+    Ok(parsed)
+}
+
+/// Plays one script from the beginning to the end, writes its answers, and leaves nothing behind.
+fn record_script(server: &Curl, fixture: &Fixture) -> Result<usize, String> {
+    let source = fs::read_to_string(&fixture.script).map_err(|error| error.to_string())?;
+    let script = Script::parse(&source)?;
+    let mut made = vec![format!("/api/v1/namespaces/{NAMESPACE}")];
+    clean(server, &made)?;
+    for request in oracle::preparation() {
+        note(&mut made, &request, &server.send(&request)?);
+    }
+    let played = play(server, &script, &source, &mut made);
+    clean(server, &made)?;
+    let answers = played?;
+    fs::write(&fixture.answers, oracle::write_answers(&script, &answers))
+        .map_err(|error| error.to_string())?;
+    Ok(answers.len())
+}
+
+fn play(
+    server: &Curl,
+    script: &Script,
+    source: &str,
+    made: &mut Vec<String>,
+) -> Result<oracle::Answers, String> {
+    let mut run = Run::new(script, source, jiff::Timestamp::now());
+    while let Some(request) = run.request() {
+        let request = request?;
+        let response = server.send(&request)?;
+        note(made, &request, &response);
+        run.respond(&response)?;
+    }
+    Ok(run.finish())
+}
+
+/// Remembers an object that was made.
+fn note(made: &mut Vec<String>, request: &Request, response: &Response) {
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    if response.code != 201 || query.contains("dryRun") {
+        return;
+    }
+    let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+    let name = body.pointer("/metadata/name").and_then(Value::as_str);
+    made.push(match (request.method, name) {
+        ("POST", Some(name)) => format!("{path}/{name}"),
+        _ => path.to_owned(),
+    });
+}
+
+/// Deletes what a script made, the youngest first, whatever holds it back.
+fn clean(server: &Curl, made: &[String]) -> Result<(), String> {
+    for path in made.iter().rev() {
+        let request = |method, path: String, media_type: &str, body: &str| Request {
+            method,
+            path,
+            headers: vec![("content-type".to_owned(), media_type.to_owned())],
+            body: body.as_bytes().to_vec(),
+            lines: None,
+        };
+        let gone =
+            request("DELETE", format!("{path}?gracePeriodSeconds=0&propagationPolicy=Background"), "", "");
+        if server.send(&gone)?.code == 404 {
+            continue;
+        }
+        let free = r#"{"metadata":{"finalizers":null}}"#;
+        server.send(&request("PATCH", path.clone(), "application/merge-patch+json", free))?;
+        if let Some(name) = path.strip_prefix("/api/v1/namespaces/").filter(|rest| !rest.contains('/')) {
+            let last = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"finalizers":[]}}}}"#);
+            server.send(&request("PUT", format!("{path}/finalize"), "application/json", &last))?;
+        }
+    }
+    Ok(())
+}

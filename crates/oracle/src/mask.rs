@@ -1,0 +1,175 @@
+//! Masks over what differs between two runs of the same script: uids, revisions, times, ages, tokens.
+//!
+//! Values that mean something are numbered in the order in which they appear, so that it shows whether two places have the same
+//! one: `$uid1`, `$rv2`. The others become `$time`, `$age`, `$rv`.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use jiff::{SignedDuration, Timestamp};
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+/// Whether `metadata.managedFields` is compared. Orlop does not track field managers yet.
+const COMPARE_MANAGED_FIELDS: bool = false;
+
+/// A time that is this near to the run was made by the server.
+const RECENT: SignedDuration = SignedDuration::from_hours(24);
+
+static UID: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
+static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"));
+static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy]){1,2}$"));
+/// Revisions of the server in messages.
+static REVISION: LazyLock<Regex> = LazyLock::new(|| {
+    let before = [
+        r"ResourceVersion in record \(",
+        r"Too large resource version: \d+, current: ",
+        r"too old resource version: \d+ \(",
+        r#"\\"resourceVersion\\":\\""#,
+    ];
+    pattern(&format!(r"({})\d+", before.join("|")))
+});
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("every run tests the constant patterns")
+}
+
+/// The values that were seen in a run.
+pub struct Masks {
+    source: String,
+    now: Timestamp,
+    kept: Vec<(String, Value)>,
+    uids: BTreeMap<String, usize>,
+    revisions: BTreeMap<String, usize>,
+}
+
+impl Masks {
+    /// At the beginning of a run. What stands in the script itself is never masked.
+    pub fn new(source: &str, now: Timestamp) -> Self {
+        let (kept, uids, revisions) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Self { source: source.to_owned(), now, kept, uids, revisions }
+    }
+
+    /// Shows a value as this variable from now on.
+    pub fn keep(&mut self, name: &str, value: &Value) {
+        // Revisions and uids have masks of their own, which say more.
+        let is_masked = value.as_str().is_none_or(|text| !UID.is_match(text) && text.parse::<u64>().is_err());
+        if is_masked {
+            self.kept.push((format!("${name}"), value.clone()));
+        }
+    }
+
+    /// Masks an answer.
+    pub fn apply(&mut self, answer: &mut Value) {
+        self.value(answer, Context::default());
+    }
+
+    fn value(&mut self, value: &mut Value, context: Context) {
+        if let Some((name, _)) = self.kept.iter().find(|(_, kept)| kept == value) {
+            *value = name.as_str().into();
+            return;
+        }
+        match value {
+            Value::String(text) => {
+                let masked = self.text(text, context);
+                *text = masked;
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item, context)),
+            Value::Object(fields) => self.object(fields, context),
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, fields: &mut serde_json::Map<String, Value>, context: Context) {
+        let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let is_bookmark = fields.get("type").and_then(Value::as_str) == Some("BOOKMARK");
+        let of_list = kind.ends_with("List") || kind == "Table" || context.of_list && context.in_event;
+        if context.in_metadata {
+            if !COMPARE_MANAGED_FIELDS {
+                fields.remove("managedFields");
+            }
+            if let Some(Value::String(version)) = fields.get_mut("resourceVersion")
+                && !version.is_empty()
+            {
+                *version = self.revision(version, context.of_list);
+            }
+            if let Some(token) = fields.get_mut("continue") {
+                *token = "$continue".into();
+            }
+        }
+        for column in fields.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            // Prose is not compared, and not copied either.
+            column.as_object_mut().and_then(|column| column.remove("description"));
+        }
+        for (key, field) in fields.iter_mut() {
+            let inner = Context {
+                in_metadata: key == "metadata",
+                in_event: is_bookmark && key == "object",
+                of_list: of_list && key == "metadata" || is_bookmark && key == "object",
+                in_cells: key == "cells" || context.in_cells,
+            };
+            self.value(field, inner);
+        }
+    }
+
+    /// Lists and bookmarks have the revision of the server, which others move, too.
+    fn revision(&mut self, version: &str, of_list: bool) -> String {
+        if version.starts_with('$') {
+            return version.to_owned();
+        }
+        if of_list {
+            return "$rv".to_owned();
+        }
+        format!("$rv{}", number(&mut self.revisions, version))
+    }
+
+    fn text(&mut self, text: &str, context: Context) -> String {
+        if context.in_cells && AGE.is_match(text) {
+            return "$age".to_owned();
+        }
+        let mut masked = text.to_owned();
+        for (name, kept) in &self.kept {
+            if let Value::String(kept) = kept
+                && kept.len() > 3
+            {
+                masked = masked.replace(kept.as_str(), name);
+            }
+        }
+        let (source, uids, now) = (&self.source, &mut self.uids, self.now);
+        masked = replace(&UID, &masked, |found| {
+            (!source.contains(found)).then(|| format!("$uid{}", number(uids, found)))
+        });
+        masked = replace(&TIME, &masked, |found| {
+            let time: Timestamp = found.parse().ok()?;
+            let mask = if found.contains('.') { "$microtime" } else { "$time" };
+            (now.duration_since(time).abs() < RECENT).then(|| mask.to_owned())
+        });
+        REVISION.replace_all(&masked, |found: &Captures<'_>| format!("{}$rv", &found[1])).into_owned()
+    }
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy, Default)]
+struct Context {
+    /// It is a field `metadata`.
+    in_metadata: bool,
+    /// It is the object of a bookmark.
+    in_event: bool,
+    /// It belongs to a list, and not to an object.
+    of_list: bool,
+    /// It is in a row of a table.
+    in_cells: bool,
+}
+
+fn number(known: &mut BTreeMap<String, usize>, value: &str) -> usize {
+    let next = known.len() + 1;
+    *known.entry(value.to_owned()).or_insert(next)
+}
+
+fn replace(pattern: &Regex, text: &str, mut mask: impl FnMut(&str) -> Option<String>) -> String {
+    let replaced =
+        pattern.replace_all(text, |found: &Captures<'_>| mask(&found[0]).unwrap_or(found[0].to_owned()));
+    replaced.into_owned()
+}

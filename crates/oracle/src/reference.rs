@@ -1,0 +1,121 @@
+//! A real kube-apiserver with its etcd, for as long as scripts are recorded.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use oracle::Request;
+
+use super::curl::Curl;
+
+/// How long the server may take to become ready.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running server; it ends with this value.
+pub struct Reference {
+    pub url: String,
+    pub token: String,
+    processes: Vec<Child>,
+    data: PathBuf,
+}
+
+impl Reference {
+    /// Starts the programs `etcd` and `kube-apiserver` of a folder.
+    pub fn start(assets: &Path) -> Result<Self, String> {
+        let data = std::env::temp_dir().join(format!("oracle-{}", std::process::id()));
+        let token = "admin-token".to_owned();
+        let [port, clients, peers] = [free_port()?, free_port()?, free_port()?];
+        let url = format!("https://127.0.0.1:{port}");
+        let mut reference = Self { url, token, processes: Vec::new(), data };
+        reference.prepare()?;
+        let etcd = [
+            format!("--data-dir={}", reference.data.join("etcd").display()),
+            format!("--listen-client-urls=http://127.0.0.1:{clients}"),
+            format!("--advertise-client-urls=http://127.0.0.1:{clients}"),
+            format!("--listen-peer-urls=http://127.0.0.1:{peers}"),
+        ];
+        reference.spawn(&assets.join("etcd"), &etcd)?;
+        let key = reference.data.join("sa.key").display().to_string();
+        let server = [
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            format!("--cert-dir={}", reference.data.display()),
+            format!("--etcd-servers=http://127.0.0.1:{clients}"),
+            "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+            "--authorization-mode=RBAC".to_owned(),
+            format!("--token-auth-file={}", reference.data.join("tokens.csv").display()),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            format!("--service-account-key-file={key}"),
+            format!("--service-account-signing-key-file={key}"),
+        ];
+        reference.spawn(&assets.join("kube-apiserver"), &server)?;
+        reference.wait()?;
+        Ok(reference)
+    }
+
+    fn prepare(&self) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", self.data.display());
+        fs::create_dir_all(&self.data).map_err(failed)?;
+        let tokens = format!("{},admin,admin,system:masters\n", self.token);
+        fs::write(self.data.join("tokens.csv"), tokens).map_err(failed)?;
+        let key = Command::new("openssl")
+            .args(["genrsa", "-out"])
+            .arg(self.data.join("sa.key"))
+            .arg("2048")
+            .stderr(Stdio::null())
+            .status();
+        match key {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err("openssl makes the key of service accounts, and cannot be run".to_owned()),
+        }
+    }
+
+    fn spawn(&mut self, program: &Path, arguments: &[String]) -> Result<(), String> {
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{} cannot be run: {error}", program.display()))?;
+        self.processes.push(child);
+        Ok(())
+    }
+
+    /// Asks until the server says that it is ready.
+    fn wait(&mut self) -> Result<(), String> {
+        let begin = Instant::now();
+        let server = Curl::new(&self.url, &self.token);
+        let (path, headers) = ("/readyz".to_owned(), Vec::new());
+        let ready = Request { method: "GET", path, headers, body: Vec::new(), lines: None };
+        while begin.elapsed() < PATIENCE {
+            if server.send(&ready).is_ok_and(|response| response.code == 200) {
+                return Ok(());
+            }
+            for process in &mut self.processes {
+                if let Ok(Some(status)) = process.try_wait() {
+                    return Err(format!("a program of the real server ended: {status}"));
+                }
+            }
+        }
+        Err("the real server does not become ready".to_owned())
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        // The youngest first: kube-apiserver hangs without its etcd.
+        for process in self.processes.iter_mut().rev() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        let _ = fs::remove_dir_all(&self.data);
+    }
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+    listener.local_addr().map(|address| address.port()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,131 @@
+//! Scripts: what a person writes.
+
+use std::collections::BTreeMap;
+
+use model::json::parse_yaml;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A file of requests that are made one after the other, in a namespace of their own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// What it is about, in a sentence.
+    pub about: String,
+    /// Texts that requests may use as `$name`.
+    #[serde(default, rename = "let")]
+    pub variables: BTreeMap<String, String>,
+    /// Bodies that cases may refer to.
+    #[serde(default)]
+    pub bodies: BTreeMap<String, Value>,
+    /// The requests.
+    pub cases: Vec<Case>,
+}
+
+/// One request, or a row of alike ones.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// What it shows; the name of its answer.
+    pub case: String,
+    #[serde(rename = "GET")]
+    get: Option<String>,
+    #[serde(rename = "HEAD")]
+    head: Option<String>,
+    #[serde(rename = "POST")]
+    post: Option<String>,
+    #[serde(rename = "PUT")]
+    put: Option<String>,
+    #[serde(rename = "PATCH")]
+    patch: Option<String>,
+    #[serde(rename = "DELETE")]
+    delete: Option<String>,
+    /// The media type that is accepted, or a short name of it.
+    pub accept: Option<String>,
+    /// The media type of the body, or a short name of it.
+    #[serde(rename = "type")]
+    pub media_type: Option<String>,
+    /// Other headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The body as a value, which is sent in the form that `type` says.
+    pub body: Option<Value>,
+    /// The body as it goes over the wire.
+    pub text: Option<String>,
+    /// The body is that of this name, or what the server answered to this case.
+    pub like: Option<String>,
+    /// Changes of the body: a JSON pointer and what shall stand there; `$unset` for nothing.
+    #[serde(default)]
+    pub set: BTreeMap<String, Value>,
+    /// Several cases, each with other changes.
+    #[serde(default)]
+    pub each: BTreeMap<String, BTreeMap<String, Value>>,
+    /// The answer is a stream of which so many events are read.
+    pub events: Option<usize>,
+    /// Variables that are read from the answer: a name, and the JSON pointer of its value.
+    #[serde(default)]
+    pub keep: BTreeMap<String, String>,
+}
+
+/// The value of a change that takes something away.
+pub(crate) const UNSET: &str = "$unset";
+
+impl Script {
+    /// Reads a script; rows of cases become cases.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for its author.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parsed = parse_yaml(text.as_bytes()).map_err(|error| error.to_string())?;
+        if let [first, ..] = parsed.duplicates.as_slice() {
+            return Err(format!("this comes twice: {first}"));
+        }
+        let mut script: Self = serde_json::from_value(parsed.value).map_err(|error| error.to_string())?;
+        script.cases = script.cases.into_iter().flat_map(Case::expand).collect();
+        let mut known = std::collections::BTreeSet::new();
+        for case in &script.cases {
+            if !known.insert(&case.case) {
+                return Err(format!("two cases are called {:?}", case.case));
+            }
+            case.target().map_err(|problem| format!("{}: {problem}", case.case))?;
+        }
+        Ok(script)
+    }
+}
+
+impl Case {
+    fn expand(self) -> Vec<Self> {
+        if self.each.is_empty() {
+            return vec![self];
+        }
+        let row = |(name, changes): (&String, &BTreeMap<String, Value>)| {
+            let mut case = self.clone();
+            case.each.clear();
+            case.case = format!("{}: {name}", self.case);
+            case.set.extend(changes.clone());
+            case
+        };
+        self.each.iter().map(row).collect()
+    }
+
+    /// Method and path.
+    ///
+    /// # Errors
+    /// There is not exactly one.
+    pub fn target(&self) -> Result<(&'static str, &str), String> {
+        let all = [
+            ("GET", &self.get),
+            ("HEAD", &self.head),
+            ("POST", &self.post),
+            ("PUT", &self.put),
+            ("PATCH", &self.patch),
+            ("DELETE", &self.delete),
+        ];
+        let given: Vec<_> =
+            all.into_iter().filter_map(|(method, path)| Some((method, path.as_deref()?))).collect();
+        match given.as_slice() {
+            [one] => Ok(*one),
+            _ => Err("a case has exactly one of GET, HEAD, POST, PUT, PATCH and DELETE".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Scripts without a server.
+
+use serde_json::{Value, json};
+
+use crate::{Response, Run, Script, compare, read_answers, write_answers};
+
+const SCRIPT: &str = "
+about: an example
+let: {all: /api/v1/namespaces/space/configmaps}
+bodies:
+  plain: {metadata: {name: a}, items: [{x: 1}]}
+cases:
+- case: made
+  POST: $all
+  like: plain
+  keep: {name: /metadata/name, uid: /metadata/uid}
+- case: row
+  PUT: $all/$name
+  type: merge-patch
+  like: made
+  each:
+    one: {/items/0/x: $uid, /metadata/labels/a~1b: c}
+    two: {/items/0: $unset, /money: $5}
+";
+
+fn play(uid: &str, version: &str) -> (Vec<(String, Value)>, crate::Answers) {
+    let script = Script::parse(SCRIPT).unwrap();
+    let mut run = Run::new(&script, SCRIPT, "2026-01-01T00:00:00Z".parse().unwrap());
+    let mut sent = Vec::new();
+    while let Some(request) = run.request() {
+        let request = request.unwrap();
+        sent.push((request.path, serde_json::from_slice(&request.body).unwrap()));
+        let body = json!({
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "generated-name", "uid": uid, "resourceVersion": version, "managedFields": [],
+                "creationTimestamp": "2026-01-01T00:00:01Z",
+            },
+            "items": [{"old": "2020-01-01T00:00:00Z"}],
+            "message": format!("{uid} of generated-name, no true: value"),
+        });
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        run.respond(&Response { code: 201, headers, body: body.to_string().into_bytes() }).unwrap();
+    }
+    (sent, run.finish())
+}
+
+#[test]
+fn later_requests_use_what_earlier_answers_said() {
+    let uid = "11111111-2222-4333-8444-555555555555";
+    let (sent, _) = play(uid, "7");
+    let paths: Vec<&str> = sent.iter().map(|(path, _)| path.as_str()).collect();
+    let all = "/api/v1/namespaces/space/configmaps";
+    assert_eq!(paths, [all, &format!("{all}/generated-name"), &format!("{all}/generated-name")]);
+    assert_eq!(sent[0].1, json!({"metadata": {"name": "a"}, "items": [{"x": 1}]}));
+    assert_eq!(sent[1].1.pointer("/items/0/x"), Some(&json!(uid)));
+    assert_eq!(sent[1].1.pointer("/metadata/labels/a~1b"), Some(&json!("c")));
+    assert_eq!((&sent[2].1["items"], &sent[2].1["money"]), (&json!([]), &json!("$5")));
+}
+
+#[test]
+fn two_runs_of_one_script_have_the_same_answers() {
+    let (_, first) = play("11111111-2222-4333-8444-555555555555", "7");
+    let (_, second) = play("aaaaaaaa-2222-4333-8444-555555555555", "130");
+    assert_eq!(first, second);
+    let metadata = &first["made"]["body"]["metadata"];
+    assert_eq!(
+        *metadata,
+        json!({"name": "$name", "uid": "$uid1", "resourceVersion": "$rv1", "creationTimestamp": "$time"})
+    );
+    assert_eq!(first["made"]["body"]["message"], "$uid1 of $name, no true: value");
+    assert_eq!(first["made"]["body"]["items"], json!([{"old": "2020-01-01T00:00:00Z"}]));
+}
+
+#[test]
+fn answers_are_read_as_they_were_written() {
+    let answer = json!({
+        "code": 200,
+        "headers": {"content-type": null, "warning": ["299 - \"a: b\"", "x"]},
+        "body": {
+            "": "", "a b: c": "yes", "list": [[], {}, {"a": [1, {"b": null}]}, "#x", "- y", " z "], "number": "12",
+            "text": "two\nlines: \"and\" \u{1F600} {", "long": ["a, b", "c"], "not": "~", "truth": true, "float": 1.5,
+        },
+    });
+    let script = Script::parse("{about: x, cases: [{case: 'a: b', GET: /}]}").unwrap();
+    let answers = [("a: b".to_owned(), answer)].into();
+    let text = write_answers(&script, &answers);
+    assert_eq!(read_answers(&text).unwrap_or_else(|error| panic!("{error}: {text}")), answers, "{text}");
+}
+
+#[test]
+fn differences_have_a_place() {
+    let differences =
+        compare(&json!({"a": [1, 2], "b": {"c/d": 1}}), &json!({"a": [1], "b": {"c/d": 2}, "e": 3}));
+    let places: Vec<&str> = differences.iter().map(|difference| difference.at.as_str()).collect();
+    assert_eq!(places, ["/a/1", "/b/c~1d", "/e"]);
+}
+
+#[test]
+fn the_list_of_allowed_differences_knows_what_is_not_needed() {
+    let text = "[{case: 'a/*', at: '/body/*/x', why: one}, {case: 'b', at: '/code', why: two}]";
+    let allowed = crate::AllowedDifferences::parse(text).unwrap();
+    let difference = |at: &str| crate::Difference { at: at.to_owned(), expected: None, found: None };
+    assert!(allowed.allow("a/b: c", &difference("/body/1/x")));
+    assert!(!allowed.allow("a/b: c", &difference("/body/1/y")));
+    assert!(!allowed.allow("b: c", &difference("/code")));
+    assert_eq!(allowed.stale().iter().map(|entry| entry.why.as_str()).collect::<Vec<_>>(), ["two"]);
+}
+
+#[test]
+fn mistakes_in_scripts_are_named() {
+    for (text, problem) in [
+        ("{about: x, cases: [{case: a}]}", "exactly one of"),
+        ("{about: x, cases: [{case: a, GET: /}, {case: a, GET: /}]}", "two cases are called"),
+        ("{about: x, cases: [{case: a, GET: /, boddy: 1}]}", "unknown field"),
+    ] {
+        let error = Script::parse(text).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
+}
