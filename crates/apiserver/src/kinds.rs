@@ -145,7 +145,7 @@ impl Strategy for BuiltIn {
         (self.rules.forbids_deletion)(name)
     }
 
-    fn patch_schema(&self) -> Option<(&'static Schema, TypeId)> {
+    fn schema(&self) -> Option<(&'static Schema, TypeId)> {
         Some((schema::builtin(), self.type_id))
     }
 

@@ -13,6 +13,7 @@ mod endpoints;
 mod kinds;
 mod limits;
 mod metrics;
+mod openapi;
 mod pipeline;
 pub mod registry;
 mod render;

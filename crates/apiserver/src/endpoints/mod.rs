@@ -1,4 +1,4 @@
-//! Everything that is no object: discovery, version, health, metrics.
+//! Everything that is no object: discovery, OpenAPI, version, health, metrics.
 
 mod health;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::api::ApiServer;
 use crate::body::Body;
-use crate::discovery;
 use crate::render::{encode, respond, wants_pretty};
 use crate::request::negotiate::{self, Form, Offer};
 use crate::request::query::Query;
+use crate::{discovery, openapi};
 
 /// The version of Kubernetes whose behaviour is served.
 const KUBERNETES: (&str, &str, &str) = ("1", "35", "v1.35.4");
@@ -33,6 +33,9 @@ pub(crate) async fn answer(
     }
     if let Some((endpoint, check)) = health::endpoint(path) {
         return Ok(health::answer(api, endpoint, check, query).await);
+    }
+    if let Some(answer) = openapi::answer(api, path, query, headers) {
+        return answer;
     }
     match path {
         "/version" => value(&version(), query, headers),

@@ -83,6 +83,15 @@ impl ResourceType {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// The path of its group version.
+    pub fn base_path(&self) -> String {
+        if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        }
+    }
+
     /// The kind of a list of it.
     pub fn list_kind(&self) -> String {
         format!("{}List", self.kind)

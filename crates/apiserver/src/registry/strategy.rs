@@ -63,8 +63,8 @@ pub trait Strategy: Send + Sync {
         None
     }
 
-    /// The type that says how strategic merge patches treat lists; without one they are refused.
-    fn patch_schema(&self) -> Option<(&'static Schema, TypeId)> {
+    /// The type of its objects: what strategic merge patches and OpenAPI documents know of it. Without one there are neither.
+    fn schema(&self) -> Option<(&'static Schema, TypeId)> {
         None
     }
 

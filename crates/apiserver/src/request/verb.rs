@@ -81,6 +81,12 @@ impl Verbs {
         Self(self.0 & !bit(verb))
     }
 
+    /// What is in both.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Whether the set has it.
     pub fn contains(self, verb: Verb) -> bool {
         self.0 & bit(verb) != 0

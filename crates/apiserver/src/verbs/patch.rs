@@ -46,7 +46,7 @@ pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
 
 /// A strategic merge patch needs a schema that says how lists are merged, which only built-in types have.
 fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
-    let schema = call.resource_type.strategy.patch_schema();
+    let schema = call.resource_type.strategy.schema();
     match (content_type(&call.headers), schema) {
         (JSON_PATCH, _) => Ok(PatchKind::Json),
         (MERGE_PATCH, _) => Ok(PatchKind::Merge),

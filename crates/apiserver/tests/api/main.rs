@@ -10,5 +10,6 @@ mod discovery;
 mod lists;
 mod namespaces;
 mod objects;
+mod openapi;
 mod views;
 mod watches;

@@ -23,11 +23,12 @@ pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use check::{double, finish};
 pub(crate) use time::{Precision, Timestamp};
 
+/// The text that the built-in kinds come from.
+pub const TABLE: &str = include_str!("../../schema/kubernetes-1.35.txt");
+
 /// The built-in kinds of Kubernetes 1.35.
 pub fn builtin() -> &'static Schema {
-    static BUILTIN: LazyLock<Schema> = LazyLock::new(|| {
-        parse(include_str!("../../schema/kubernetes-1.35.txt"))
-            .expect("a test reads the same checked-in table")
-    });
+    static BUILTIN: LazyLock<Schema> =
+        LazyLock::new(|| parse(TABLE).expect("a test reads the same checked-in table"));
     &BUILTIN
 }

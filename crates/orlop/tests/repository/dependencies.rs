@@ -12,13 +12,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
     ("process", &[]),
-    ("apiserver", &["model", "store", "process"]),
+    ("apiserver", &["descriptions", "model", "process", "store"]),
     ("orlop", &["apiserver", "model", "process", "store"]),
     ("example-scores", &["apiserver", "model", "process", "store"]),
     ("pgtest", &[]),
     ("bench", &["apiserver", "model", "pgtest", "process", "store"]),
     ("oracle", &["model"]),
     ("schema-gen", &[]),
+    ("descriptions", &[]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,168 @@
+//! OpenAPI documents: v3 per group version, and v2 for all. They are made when somebody asks, from the schema table and the
+//! registry; their tag comes from what they are made of, so that a client that has a document need not have it made again.
+
+mod paths;
+mod protobuf;
+mod schemas;
+
+use descriptions::Descriptions;
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use model::error::Error;
+use model::schema;
+use ring::digest::{Context, SHA256};
+use serde_json::{Map, Value, json};
+
+use self::paths::Paths;
+use self::schemas::{Definitions, Dialect};
+use crate::api::ApiServer;
+use crate::body::Body;
+use crate::registry::{Registry, ResourceType};
+use crate::render::respond;
+use crate::request::negotiate::JSON;
+use crate::request::query::Query;
+
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const V2_PROTOBUF_ASKED: [&str; 2] =
+    ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf", V2_PROTOBUF];
+
+/// Answers a path below `/openapi`; `None` if it is no such path.
+pub(crate) fn answer(
+    api: &ApiServer,
+    path: &str,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Option<Result<Response<Body>, Error>> {
+    let registry = api.registry();
+    match path.strip_prefix("/openapi/")? {
+        "v2" => {
+            let tag = tag(registry.types().iter().map(|served| &***served));
+            let is_protobuf = accepts(headers, &V2_PROTOBUF_ASKED);
+            let made = || {
+                let document = v2(&registry);
+                if is_protobuf { protobuf::document(&document) } else { document.to_string().into_bytes() }
+            };
+            Some(tagged(if is_protobuf { V2_PROTOBUF } else { JSON }, &tag, query, headers, made))
+        }
+        "v3" => Some(Ok(respond(JSON, index(&registry).to_string()))),
+        rest => {
+            let (group, version) = group_version(rest.strip_prefix("v3/")?)?;
+            let types: Vec<&ResourceType> = registry.of_version(group, version).collect();
+            if types.is_empty() {
+                return Some(Err(Error::PathNotFound));
+            }
+            let tag = tag(types.iter().copied());
+            Some(tagged(JSON, &tag, query, headers, || v3(&types).to_string().into_bytes()))
+        }
+    }
+}
+
+/// The group and version of `api/v1` or `apis/apps/v1`.
+fn group_version(path: &str) -> Option<(&str, &str)> {
+    match *path.split('/').collect::<Vec<_>>() {
+        ["api", version] => Some(("", version)),
+        ["apis", group, version] => Some((group, version)),
+        _ => None,
+    }
+}
+
+fn accepts(headers: &HeaderMap, media_types: &[&str]) -> bool {
+    let asked = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    // The first clause counts, as clients that can read both name what they prefer first.
+    let first = asked.split([',', ';']).next().unwrap_or_default().trim();
+    media_types.contains(&first)
+}
+
+/// Where the documents of the group versions are. A hash in the address lets clients keep a document for good.
+fn index(registry: &Registry) -> Value {
+    let mut paths = Map::new();
+    for (group, versions) in registry.groups() {
+        for version in versions {
+            let path =
+                if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+            let tag = tag(registry.of_version(group, version));
+            let address = format!("/openapi/v3/{path}?hash={tag}");
+            paths.insert(path, json!({"serverRelativeURL": address}));
+        }
+    }
+    json!({"paths": paths})
+}
+
+fn v3(types: &[&ResourceType]) -> Value {
+    let descriptions = Descriptions::unpack();
+    let mut definitions = Definitions::new(Dialect::V3, schema::builtin(), &descriptions);
+    let mut paths = Paths::new(Dialect::V3, &mut definitions);
+    types.iter().for_each(|of| paths.add(of));
+    let paths = paths.finish();
+    let token = json!({
+        "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
+    });
+    json!({
+        "openapi": "3.0.0",
+        "info": info(),
+        "paths": paths,
+        "components": {"schemas": definitions.finish(), "securitySchemes": {"BearerToken": token}},
+    })
+}
+
+fn v2(registry: &Registry) -> Value {
+    let descriptions = Descriptions::unpack();
+    let mut definitions = Definitions::new(Dialect::V2, schema::builtin(), &descriptions);
+    let mut paths = Paths::new(Dialect::V2, &mut definitions);
+    registry.types().iter().for_each(|of| paths.add(of));
+    let paths = paths.finish();
+    json!({
+        "swagger": "2.0",
+        "info": info(),
+        "paths": paths,
+        "definitions": definitions.finish(),
+        "securityDefinitions": {"BearerToken": {
+            "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
+        }},
+        "security": [{"BearerToken": []}],
+    })
+}
+
+fn info() -> Value {
+    json!({"title": "Kubernetes", "version": "1.35"})
+}
+
+/// Changes when a document of these types would change.
+fn tag<'a>(types: impl Iterator<Item = &'a ResourceType>) -> String {
+    let mut context = Context::new(&SHA256);
+    let mut add = |text: &str| context.update(text.as_bytes());
+    add(env!("CARGO_PKG_VERSION"));
+    add(schema::TABLE);
+    for of in types {
+        add(&format!("{}/{}/{} {:?} {:?}\n", of.group, of.version, of.plural, of.verbs, of.subresources));
+    }
+    context.finish().as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// A document, or the news that the client has it already.
+fn tagged(
+    media_type: &'static str,
+    tag: &str,
+    query: &Query,
+    headers: &HeaderMap,
+    made: impl FnOnce() -> Vec<u8>,
+) -> Result<Response<Body>, Error> {
+    let quoted = format!("\"{tag}\"");
+    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let is_known = known.flat_map(|value| value.split(',')).any(|value| value.trim() == quoted);
+    let mut response = if is_known {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        respond(media_type, made())
+    };
+    let etag = HeaderValue::try_from(quoted)
+        .map_err(|_| Error::Internal { message: "the tag of a document is no header value".to_owned() })?;
+    let keep = if query.text("hash") == tag { "public, immutable" } else { "no-cache, private" };
+    let headers = response.headers_mut();
+    headers.insert(ETAG, etag);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+    headers.insert(VARY, HeaderValue::from(ACCEPT));
+    Ok(response)
+}

@@ -1,0 +1,202 @@
+//! The v2 document as protobuf, in the form of gnostic's `openapi.v2.Document`, which older clients ask for.
+//!
+//! Only what our documents hold is written.
+
+use serde_json::{Map, Value};
+
+/// Encodes a v2 document.
+pub fn document(document: &Value) -> Vec<u8> {
+    let mut message = Message::default();
+    message.text(1, &document["swagger"]);
+    let mut info = Message::default();
+    info.text(1, &document["info"]["title"]);
+    info.text(2, &document["info"]["version"]);
+    message.message(2, &info);
+    let mut paths = Message::default();
+    for (path, item) in fields(&document["paths"]) {
+        paths.named(2, path, &path_item(item));
+    }
+    message.message(8, &paths);
+    message.message(9, &schemas(&document["definitions"]));
+    message.0
+}
+
+fn path_item(item: &Value) -> Message {
+    let mut message = Message::default();
+    for (method, tag) in [("get", 2), ("put", 3), ("post", 4), ("delete", 5), ("patch", 8)] {
+        if let Some(value) = item.get(method) {
+            message.message(tag, &operation(value));
+        }
+    }
+    for each in items(&item["parameters"]) {
+        message.message(9, &parameter(each));
+    }
+    message
+}
+
+fn operation(value: &Value) -> Message {
+    let mut message = Message::default();
+    message.texts(1, &value["tags"]);
+    message.text(3, &value["description"]);
+    message.text(5, &value["operationId"]);
+    message.texts(6, &value["produces"]);
+    message.texts(7, &value["consumes"]);
+    for each in items(&value["parameters"]) {
+        message.message(8, &parameter(each));
+    }
+    let mut answers = Message::default();
+    for (code, answer) in fields(&value["responses"]) {
+        let mut response = Message::default();
+        response.text(1, &answer["description"]);
+        if let Some(of) = answer.get("schema") {
+            response.message(2, &Message::of(1, &schema(of)));
+        }
+        answers.named(1, code, &Message::of(1, &response));
+    }
+    message.message(9, &answers);
+    message.texts(10, &value["schemes"]);
+    message.extensions(13, value);
+    message
+}
+
+/// A parameter is wrapped once for not being a reference, and again for its place.
+fn parameter(value: &Value) -> Message {
+    let mut message = Message::default();
+    let place = match value["in"].as_str() {
+        Some("body") => {
+            message.text(1, &value["description"]);
+            message.text(2, &value["name"]);
+            message.text(3, &value["in"]);
+            message.flag(4, &value["required"]);
+            message.message(5, &schema(&value["schema"]));
+            return Message::of(1, &Message::of(1, &message));
+        }
+        Some("path") => Place { wrapper: 4, kind: 5, unique: 19 },
+        _ => Place { wrapper: 3, kind: 6, unique: 20 },
+    };
+    message.flag(1, &value["required"]);
+    message.text(2, &value["in"]);
+    message.text(3, &value["description"]);
+    message.text(4, &value["name"]);
+    message.text(place.kind, &value["type"]);
+    message.flag(place.unique, &value["uniqueItems"]);
+    Message::of(1, &Message::of(2, &Message::of(place.wrapper, &message)))
+}
+
+/// The tags in which parameters of the path and of the query differ.
+struct Place {
+    wrapper: u32,
+    kind: u32,
+    unique: u32,
+}
+
+fn schemas(value: &Value) -> Message {
+    let mut message = Message::default();
+    for (name, of) in fields(value) {
+        message.named(1, name, &schema(of));
+    }
+    message
+}
+
+fn schema(value: &Value) -> Message {
+    let mut message = Message::default();
+    message.text(1, &value["$ref"]);
+    message.text(2, &value["format"]);
+    message.text(4, &value["description"]);
+    message.texts(19, &value["required"]);
+    for each in items(&value["enum"]) {
+        message.message(20, &any(each));
+    }
+    if let Some(item) = value.get("additionalProperties") {
+        message.message(21, &Message::of(1, &schema(item)));
+    }
+    if let Some(kind) = value.get("type") {
+        let mut kinds = Message::default();
+        kinds.text(1, kind);
+        message.message(22, &kinds);
+    }
+    if let Some(item) = value.get("items") {
+        message.message(23, &Message::of(1, &schema(item)));
+    }
+    if let Some(properties) = value.get("properties") {
+        message.message(25, &schemas(properties));
+    }
+    message.extensions(31, value);
+    message
+}
+
+/// A value as YAML, of which JSON is a part.
+fn any(value: &Value) -> Message {
+    let mut message = Message::default();
+    message.bytes(2, value.to_string().as_bytes());
+    message
+}
+
+fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter)
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// A message that is being written.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    /// A message with one message in it.
+    fn of(tag: u32, inner: &Self) -> Self {
+        let mut message = Self::default();
+        message.message(tag, inner);
+        message
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(u8::try_from(value & 0x7f).expect("seven bits fit a byte") | 0x80);
+            value >>= 7;
+        }
+        self.0.push(u8::try_from(value).expect("seven bits fit a byte"));
+    }
+
+    fn bytes(&mut self, tag: u32, bytes: &[u8]) {
+        self.varint(u64::from(tag << 3 | 2));
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn message(&mut self, tag: u32, inner: &Self) {
+        self.bytes(tag, &inner.0);
+    }
+
+    fn named(&mut self, tag: u32, name: &str, value: &Self) {
+        let mut pair = Self::default();
+        pair.bytes(1, name.as_bytes());
+        pair.message(2, value);
+        self.message(tag, &pair);
+    }
+
+    fn text(&mut self, tag: u32, value: &Value) {
+        if let Some(text) = value.as_str() {
+            self.bytes(tag, text.as_bytes());
+        }
+    }
+
+    fn texts(&mut self, tag: u32, values: &Value) {
+        items(values).for_each(|value| self.text(tag, value));
+    }
+
+    fn flag(&mut self, tag: u32, value: &Value) {
+        if value.as_bool() == Some(true) {
+            self.varint(u64::from(tag << 3));
+            self.varint(1);
+        }
+    }
+
+    fn extensions(&mut self, tag: u32, value: &Value) {
+        for (name, extension) in fields(value).filter(|(name, _)| name.starts_with("x-")) {
+            self.named(tag, name, &any(extension));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! OpenAPI documents, as far as clients read them.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+fn without_descriptions(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(key, field)| !(*key == "description" && field.is_string()));
+            kept.map(|(key, field)| (key.clone(), without_descriptions(field))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_descriptions).collect(),
+        other => other.clone(),
+    }
+}
+
+#[tokio::test]
+async fn the_index_leads_to_the_documents() {
+    let client = Client::new().await;
+    let index = client.get("/openapi/v3").await.json();
+    let address = index["paths"]["api/v1"]["serverRelativeURL"].as_str().unwrap().to_owned();
+    assert!(address.starts_with("/openapi/v3/api/v1?hash="), "{address}");
+    let document = client.get(&address).await;
+    assert_eq!(document.code, 200);
+    assert_eq!(document.headers["cache-control"], "public, immutable");
+    let tag = document.headers["etag"].to_str().unwrap().to_owned();
+    let again = client.send(Method::GET, &address, &[("if-none-match", &tag)], b"").await;
+    assert_eq!((again.code, again.bytes.len()), (304, 0));
+    assert_eq!(client.get("/openapi/v3/apis/nothing.example/v1").await.code, 404);
+}
+
+#[tokio::test]
+async fn schemas_are_those_of_kubernetes() {
+    let client = Client::new().await;
+    let document = client.get("/openapi/v3/api/v1").await.json();
+    let schemas = &document["components"]["schemas"];
+    let config_map = &schemas["io.k8s.api.core.v1.ConfigMap"];
+    assert!(config_map["properties"]["data"]["description"].as_str().unwrap().len() > 20);
+    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
+    assert_eq!(
+        without_descriptions(config_map),
+        json!({
+            "type": "object",
+            "properties": {
+                "apiVersion": {"type": "string"},
+                "binaryData": {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}},
+                "data": {"type": "object", "additionalProperties": {"type": "string", "default": ""}},
+                "immutable": {"type": "boolean"},
+                "kind": {"type": "string"},
+                "metadata": {"default": {}, "allOf": [reference(&format!("{meta}.ObjectMeta"))]},
+            },
+            "x-kubernetes-group-version-kind": [{"group": "", "kind": "ConfigMap", "version": "v1"}],
+        })
+    );
+    assert_eq!(
+        without_descriptions(&schemas[format!("{meta}.ObjectMeta")]["properties"]["ownerReferences"]),
+        json!({
+            "type": "array",
+            "items": {"default": {}, "allOf": [reference(&format!("{meta}.OwnerReference"))]},
+            "x-kubernetes-list-map-keys": ["uid"],
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-patch-merge-key": "uid",
+            "x-kubernetes-patch-strategy": "merge",
+        })
+    );
+    assert!(schemas["io.k8s.api.core.v1.ConfigMapList"].is_object());
+}
+
+/// kubectl looks for `fieldValidation` among the parameters of a patch before it leaves validation to the server.
+#[tokio::test]
+async fn operations_say_what_they_take() {
+    let client = Client::new().await;
+    let document = client.get("/openapi/v3/api/v1").await.json();
+    let path = &document["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"];
+    let patch = &path["patch"];
+    let names: Vec<&str> =
+        patch["parameters"].as_array().unwrap().iter().map(|each| each["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["dryRun", "fieldManager", "fieldValidation", "force"]);
+    let kind = json!({"group": "", "version": "v1", "kind": "ConfigMap"});
+    assert_eq!(patch["x-kubernetes-group-version-kind"], kind);
+    assert_eq!(patch["operationId"], "patchCoreV1NamespacedConfigMap");
+    let everywhere = &document["paths"]["/api/v1/configmaps"]["get"];
+    assert_eq!(everywhere["operationId"], "listCoreV1ConfigMapForAllNamespaces");
+}
+
+#[tokio::test]
+async fn every_reference_leads_somewhere() {
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|field| references(field, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+    let client = Client::new().await;
+    for path in ["/openapi/v2", "/openapi/v3/api/v1"] {
+        let document = client.get(path).await.json();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 100, "{path}");
+        for reference in found {
+            let pointer = reference.trim_start_matches('#');
+            assert!(document.pointer(pointer).is_some_and(|to| !to.is_null()), "{path}: {reference}");
+        }
+    }
+}
+
+/// The envelope begins with the version of the dialect, then come title and version.
+#[tokio::test]
+async fn older_clients_get_protobuf() {
+    let client = Client::new().await;
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let answer = client.send(Method::GET, "/openapi/v2", &[("accept", accept)], b"").await;
+    assert_eq!(answer.headers["content-type"], "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+    assert_eq!(&answer.bytes[..20], b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12");
+}
