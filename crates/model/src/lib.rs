@@ -11,6 +11,7 @@ pub mod kinds;
 pub mod names;
 pub mod patch;
 pub mod protobuf;
+pub mod quantity;
 pub mod revision;
 pub mod schema;
 pub mod selector;

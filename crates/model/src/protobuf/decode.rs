@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::MAGIC;
 use super::wire::{Malformed, Reader, Wire};
+use crate::quantity::Quantity;
 use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
 use crate::schema::{Wire as Tags, double, encode_base64, finish};
 
@@ -183,7 +184,10 @@ impl Decoder<'_> {
             (Shape::Time, Wire::Bytes(bytes)) => time(bytes, Precision::Seconds)?,
             (Shape::MicroTime, Wire::Bytes(bytes)) => time(bytes, Precision::Micros)?,
             (Shape::Quantity, Wire::Bytes(bytes)) => {
-                Value::String(lossy(first_bytes(bytes, "Quantity")?.unwrap_or(b"0")))
+                let text = lossy(first_bytes(bytes, "Quantity")?.unwrap_or(b"0"));
+                let spelled =
+                    Quantity::respell(&text).map_err(|problem| Malformed::Value(problem.to_string()))?;
+                Value::String(spelled.into_owned())
             }
             (Shape::IntOrString, Wire::Bytes(bytes)) => int_or_string(bytes)?,
             (Shape::Raw, Wire::Bytes(bytes)) => self.raw(bytes)?,
@@ -304,10 +308,10 @@ impl Decoder<'_> {
             let inner = decode_at(self.schema, raw, ("", ""), self.deeper()?.depth);
             return inner.map(|decoded| decoded.value).map_err(|problem| match problem {
                 DecodeError::Object { problem, .. } => problem,
-                other => Malformed::Json(other.to_string()),
+                other => Malformed::Value(other.to_string()),
             });
         }
-        serde_json::from_slice(raw).map_err(|problem| Malformed::Json(problem.to_string()))
+        serde_json::from_slice(raw).map_err(|problem| Malformed::Value(problem.to_string()))
     }
 }
 

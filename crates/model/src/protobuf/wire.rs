@@ -39,9 +39,9 @@ pub enum Malformed {
     /// Messages are nested too deeply.
     #[error("proto: exceeded max depth")]
     Depth,
-    /// An embedded object is not JSON.
+    /// An embedded object is not JSON, or an amount not an amount.
     #[error("{0}")]
-    Json(String),
+    Value(String),
 }
 
 /// The value of a field, as far as the wire tells.

@@ -3,17 +3,17 @@
 //! Unknown fields go, and are reported. `null` counts as absent. Empty values go where Go omits them; structs that Go
 //! always writes are added. A value of the wrong type is refused in Go's words.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::types::{Field, Or, Schema, Shape, Type, TypeId};
 use super::{Precision, Timestamp, decode_base64, encode_base64};
 use crate::error::quote;
+use crate::quantity::{Quantity, QuantityError};
 
 /// How many unknown fields are reported, which is as many as Kubernetes reports.
 const UNKNOWN_MAX: usize = 100;
-
-const BAD_QUANTITY: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// What was odd about a value that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -416,16 +416,16 @@ pub(crate) fn double(number: f64) -> Value {
     }
 }
 
-/// A number is an amount too; its text is kept.
+/// A number is an amount too.
 fn quantity(value: &mut Value) -> Result<(), Mismatch> {
-    match value {
-        Value::String(_) => Ok(()),
-        Value::Number(number) => {
-            *value = Value::String(number.to_string());
-            Ok(())
-        }
-        _ => Err(Mismatch(BAD_QUANTITY.to_owned())),
-    }
+    let text = match &*value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        Value::Number(number) => Cow::Owned(number.to_string()),
+        _ => return Err(Mismatch(QuantityError::Format.to_string())),
+    };
+    let spelled = Quantity::respell(&text).map_err(|problem| Mismatch(problem.to_string()))?.into_owned();
+    *value = Value::String(spelled);
+    Ok(())
 }
 
 fn describe(value: &Value) -> String {

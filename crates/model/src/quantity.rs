@@ -1,0 +1,340 @@
+//! Amounts such as `100m` and `2Gi`: read, compared, and spelled as Kubernetes spells them.
+
+use std::{borrow::Cow, cmp::Ordering, fmt};
+
+/// Why a text is not an amount, in the words of Kubernetes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// It is something else altogether.
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    Format,
+    /// Its unit does not exist.
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+    /// It has a unit but no number.
+    #[error("unable to parse numeric part of quantity")]
+    Number,
+}
+
+/// An amount. Two that are worth the same are equal, however they are spelled.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    negative: bool,
+    /// Without zeros at its end; 38 digits and more count as the greatest number there is.
+    mantissa: u128,
+    /// The power of ten that the mantissa is multiplied with.
+    exponent: i32,
+    format: Format,
+}
+
+/// How an amount is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// `5Ki`
+    Binary,
+    /// `5k`
+    Decimal,
+    /// `5e3`
+    Exponent,
+}
+
+const DECIMAL: [(&str, i32); 10] =
+    [("", 0), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("u", -6), ("n", -9), ("T", 12), ("P", 15), ("E", 18)];
+const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
+
+/// Nothing is finer than a billionth.
+const EXPONENT_MIN: i32 = -9;
+/// What binary amounts end at.
+const BINARY_MAX: u128 = i64::MAX as u128;
+
+impl Quantity {
+    /// Reads an amount.
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        Self::read(text).map(|(quantity, _)| quantity)
+    }
+
+    /// The spelling that Kubernetes keeps: the text itself where that is as good as the canonical one.
+    pub fn respell(text: &str) -> Result<Cow<'_, str>, QuantityError> {
+        let text = text.trim();
+        let (quantity, is_kept) = Self::read(text)?;
+        Ok(if is_kept { Cow::Borrowed(text) } else { Cow::Owned(quantity.to_string()) })
+    }
+
+    /// Whether it is nothing.
+    pub fn is_zero(&self) -> bool {
+        self.mantissa == 0
+    }
+
+    /// Whether it is less than nothing.
+    pub fn is_negative(&self) -> bool {
+        self.negative
+    }
+
+    /// Whether it has no fraction.
+    pub fn is_whole(&self) -> bool {
+        self.exponent >= 0
+    }
+
+    /// The amount, and whether Kubernetes keeps its text as it is.
+    fn read(text: &str) -> Result<(Self, bool), QuantityError> {
+        let parts = Parts::split(text)?;
+        let (format, power) = unit(parts.suffix).ok_or(QuantityError::Suffix)?;
+        let digits = parts.whole.bytes().chain(parts.fraction.bytes());
+        let mantissa =
+            digits.fold(0u128, |sum, digit| sum.saturating_mul(10).saturating_add(u128::from(digit - b'0')));
+        let places = i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
+        let count = i32::try_from(parts.whole.len() + parts.fraction.len()).unwrap_or(i32::MAX);
+        let scale = power.saturating_sub(places);
+        let is_binary = format == Format::Binary;
+        let is_short = match is_binary {
+            true => places == 0 && 14 - count - power * 3 / 10 >= 0,
+            false => count <= 18 && scale >= EXPONENT_MIN,
+        };
+        if !is_short && !parts.has_digits {
+            return Err(QuantityError::Number);
+        }
+        let is_kept = is_short
+            && match is_binary {
+                true => mantissa & 7 != 0,
+                false => mantissa != 0 && scale % 3 == 0 && !parts.ends_in_thousands() && parts.whole != "0",
+            };
+        let scaled = match is_binary {
+            true => {
+                Self::new(parts.is_negative, mantissa.saturating_mul(1 << power), -places, format).capped()
+            }
+            false => Self::new(parts.is_negative, mantissa, scale, format),
+        };
+        Ok((scaled, is_kept || text == "0"))
+    }
+
+    /// Rounds away from zero to what is fine enough, and cuts off zeros.
+    fn new(negative: bool, mut mantissa: u128, mut exponent: i32, format: Format) -> Self {
+        if exponent < EXPONENT_MIN {
+            let divisor = 10u128.checked_pow(EXPONENT_MIN.abs_diff(exponent)).unwrap_or(u128::MAX);
+            mantissa = mantissa.div_ceil(divisor);
+            exponent = EXPONENT_MIN;
+        }
+        if mantissa == 0 {
+            return Self { negative: false, mantissa, exponent: 0, format };
+        }
+        while mantissa.is_multiple_of(10) {
+            mantissa /= 10;
+            exponent = exponent.saturating_add(1);
+        }
+        Self { negative, mantissa, exponent, format }
+    }
+
+    /// A binary amount has an end.
+    fn capped(self) -> Self {
+        let max = Self::new(self.negative, BINARY_MAX, 0, Format::Binary);
+        match self.magnitude(&max) {
+            Ordering::Greater => max,
+            _ => self,
+        }
+    }
+
+    fn magnitude(&self, other: &Self) -> Ordering {
+        let digits =
+            |of: &Self| i64::from(of.mantissa.checked_ilog10().unwrap_or(0)) + i64::from(of.exponent);
+        let zero = |of: &Self| of.mantissa == 0;
+        let order = zero(other).cmp(&zero(self)).then_with(|| digits(self).cmp(&digits(other)));
+        order.then_with(|| {
+            // Both have as many digits before the point, so that no more zeros are added than a mantissa may have.
+            let common = self.exponent.min(other.exponent);
+            let aligned =
+                |of: &Self| of.mantissa.saturating_mul(10u128.saturating_pow(of.exponent.abs_diff(common)));
+            aligned(self).cmp(&aligned(other))
+        })
+    }
+
+    /// The whole number, if it is one and has at most 38 digits.
+    fn whole(&self) -> Option<u128> {
+        let exponent = u32::try_from(self.exponent).ok()?;
+        self.mantissa.checked_mul(10u128.checked_pow(exponent)?)
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.negative {
+            f.write_str("-")?;
+        }
+        if self.format == Format::Binary
+            && let Some(mut whole) = self.whole().filter(|whole| *whole >= 1024)
+        {
+            let mut power = 0;
+            while whole.is_multiple_of(1024) {
+                whole /= 1024;
+                power += 10;
+            }
+            let unit = BINARY.iter().find(|(_, of)| *of == power).map_or("", |(unit, _)| unit);
+            return write!(f, "{whole}{unit}");
+        }
+        let zeros = self.exponent.rem_euclid(3);
+        let (number, power) =
+            (self.mantissa.saturating_mul(10u128.pow(zeros.unsigned_abs())), self.exponent - zeros);
+        match self.format {
+            Format::Exponent if power == 0 => write!(f, "{number}"),
+            Format::Exponent => write!(f, "{number}e{power}"),
+            Format::Binary | Format::Decimal => {
+                let unit = DECIMAL.iter().find(|(_, of)| *of == power).map_or("", |(unit, _)| unit);
+                write!(f, "{number}{unit}")
+            }
+        }
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.negative, other.negative) {
+            (false, false) => self.magnitude(other),
+            (true, true) => other.magnitude(self),
+            (self_negative, other_negative) => other_negative.cmp(&self_negative),
+        }
+    }
+}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Quantity {}
+
+/// The format and the power, of two or ten, that a unit stands for.
+fn unit(suffix: &str) -> Option<(Format, i32)> {
+    let find =
+        |units: &[(&str, i32)]| units.iter().find(|(unit, _)| *unit == suffix).map(|(_, power)| *power);
+    if let Some(power) = find(&DECIMAL) {
+        return Some((Format::Decimal, power));
+    }
+    if let Some(power) = find(&BINARY) {
+        return Some((Format::Binary, power));
+    }
+    let power = suffix.strip_prefix(['e', 'E'])?;
+    power.parse().ok().map(|power| (Format::Exponent, power))
+}
+
+/// An amount taken apart.
+struct Parts<'a> {
+    is_negative: bool,
+    has_digits: bool,
+    /// Without zeros at its beginning, but for one if there is nothing else.
+    whole: &'a str,
+    fraction: &'a str,
+    suffix: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn split(text: &'a str) -> Result<Self, QuantityError> {
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        if text.is_empty() {
+            return Err(QuantityError::Format);
+        }
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let (whole, rest) = unsigned.split_at(digits(unsigned));
+        let (fraction, suffix) = match rest.strip_prefix('.') {
+            Some(rest) => rest.split_at(digits(rest)),
+            None => ("", rest),
+        };
+        let power = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+        let power = power.strip_prefix(['+', '-']).unwrap_or(power);
+        if digits(power) != power.len() {
+            return Err(QuantityError::Format);
+        }
+        let significant = whole.trim_start_matches('0');
+        Ok(Self {
+            is_negative: text.starts_with('-'),
+            has_digits: !(whole.is_empty() && fraction.is_empty()),
+            whole: if significant.is_empty() { "0" } else { significant },
+            fraction,
+            suffix,
+        })
+    }
+
+    fn ends_in_thousands(&self) -> bool {
+        let zeros = |text: &str| text.bytes().rev().take_while(|byte| *byte == b'0').count();
+        let fraction = zeros(self.fraction);
+        fraction >= 3 || (fraction == self.fraction.len() && fraction + zeros(self.whole) >= 3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_spelled_as_kubernetes_spells_them() {
+        for (given, spelled) in [
+            ("0", "0"),
+            ("-0", "0"),
+            ("Ki", "0"),
+            (".5", "500m"),
+            ("5.", "5."),
+            ("1.500", "1.500"),
+            ("1.5", "1500m"),
+            ("+5", "+5"),
+            ("05Ki", "05Ki"),
+            (" 5 ", "5"),
+            ("1000", "1k"),
+            ("1000m", "1"),
+            ("1500m", "1500m"),
+            ("1000E", "1"),
+            ("10000000000000000000", "10E"),
+            ("1E", "1E"),
+            ("1e30", "1e30"),
+            ("100e1", "1e3"),
+            ("1e-12", "1e-9"),
+            ("0.0000000001", "1n"),
+            ("1024Ki", "1Mi"),
+            ("1023Ki", "1023Ki"),
+            ("1.5Ki", "1536"),
+            ("0.5Ki", "512"),
+            ("0.1Ki", "102400m"),
+            ("-1.5Gi", "-1536Mi"),
+            ("8Ei", "9223372036854775807"),
+        ] {
+            assert_eq!(Quantity::respell(given).as_deref(), Ok(spelled), "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused() {
+        use QuantityError::{Format, Number, Suffix};
+        for (given, problem) in [
+            ("", Format),
+            ("x", Format),
+            ("1 Ki", Format),
+            ("1.5.5", Format),
+            ("1K", Suffix),
+            ("1e", Suffix),
+            ("Ei", Number),
+        ] {
+            assert_eq!(Quantity::parse(given), Err(problem), "{given}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_compared_by_what_they_are_worth() {
+        let sorted = [
+            "-1Ki", "-1", "0", "1n", "1m", "1", "1023", "1Ki", "1.1k", "1M", "1Mi", "1Ei", "1e30", "2e30",
+            "1e999",
+        ];
+        let parse = |text: &str| Quantity::parse(text).unwrap();
+        for (at, less) in sorted.iter().enumerate() {
+            for more in &sorted[at + 1..] {
+                assert!(parse(less) < parse(more) && parse(more) > parse(less), "{less} {more}");
+            }
+        }
+        assert_eq!(parse("1000m"), parse("1"));
+        assert_eq!(parse("1Ki"), parse("1.024k"));
+        assert!(parse("1.0").is_whole() && !parse("1.5").is_whole() && parse("-1").is_negative());
+    }
+}
