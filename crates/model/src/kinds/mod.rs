@@ -7,7 +7,9 @@ mod age;
 mod columns;
 mod coordination;
 mod core;
+mod label_selector;
 mod object;
+mod rbac;
 mod scheduling;
 mod storage;
 #[cfg(test)]
@@ -90,7 +92,8 @@ pub struct SelectableField {
 }
 
 /// The kinds that have rules, by group.
-const GROUPS: [&[KindRules]; 4] = [coordination::RULES, core::RULES, scheduling::RULES, storage::RULES];
+const GROUPS: &[&[KindRules]] =
+    &[coordination::RULES, core::RULES, rbac::RULES, scheduling::RULES, storage::RULES];
 
 fn all() -> impl Iterator<Item = &'static KindRules> {
     GROUPS.iter().copied().flatten()

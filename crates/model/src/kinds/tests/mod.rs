@@ -4,6 +4,7 @@ mod columns;
 mod data;
 mod namespace;
 mod others;
+mod rbac;
 mod storage_class;
 
 use serde_json::{Value, json};
@@ -68,6 +69,13 @@ fn finish(
     }
     (rules.canonicalize)(&mut object);
     Ok(Value::Object(object))
+}
+
+/// Checks what a create makes of bodies.
+fn made(kind: &str, cases: Vec<(Value, Value)>) {
+    for (body, object) in cases {
+        assert_eq!(create(kind, body.clone()), Ok(object), "{body}");
+    }
 }
 
 /// Checks what is wrong with bodies on create.
