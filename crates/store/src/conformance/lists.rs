@@ -73,6 +73,20 @@ pub(super) async fn a_page_is_bounded_in_bytes(factory: Factory) {
     assert_eq!(pages.concat().len(), 12);
 }
 
+pub(super) async fn large_objects_among_small_ones_are_listed_in_order(factory: Factory) {
+    let kit = Kit::new(&factory).await;
+    let names: Vec<_> = (0..24).map(|n| format!("ns/o{n:02}")).collect();
+    for (n, name) in names.iter().enumerate() {
+        let size = if n % 5 == 3 { 1 << 20 } else { 10 };
+        kit.write(object(name).data("x".repeat(size)).create()).await;
+    }
+    for limit in [1, 4, 500] {
+        let pages = pages(&kit, ListQuery { limit, ..all() }).await;
+        assert!(pages.iter().all(|page| page.len() <= limit), "{pages:?}");
+        assert_eq!(pages.concat(), names, "in pages of {limit}");
+    }
+}
+
 pub(super) async fn the_total_follows_creates_and_deletes(factory: Factory) {
     let kit = Kit::new(&factory).await;
     fill(&kit, &["m/a", "m/b", "n/a"]).await;

@@ -132,6 +132,7 @@ cases! { $
         pages_join_to_the_whole_list,
         more_is_exact,
         a_page_is_bounded_in_bytes,
+        large_objects_among_small_ones_are_listed_in_order,
         the_total_follows_creates_and_deletes,
         a_namespace_is_listed_alone,
         a_position_outside_of_the_namespace_is_honoured,

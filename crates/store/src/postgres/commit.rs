@@ -18,7 +18,7 @@ use super::limits::set_aside;
 use super::locks;
 use super::rows::{attributes, get, optional_revision, revision, value};
 use super::session::{Connector, Gate, STATEMENT_TIMEOUT, Session};
-use super::write::{Statements, apply};
+use super::write::{self, Write};
 use crate::engine::{Committed, Transaction};
 use crate::plan::{Head, Wanted, plan, wanted};
 use crate::types::Error;
@@ -27,14 +27,8 @@ use crate::types::Error;
 pub struct Writer {
     connector: Arc<Connector>,
     ring: Arc<Ring>,
-    session: Option<Open>,
+    session: Option<Session>,
     gate: Gate,
-}
-
-/// A session with its statements.
-struct Open {
-    session: Session,
-    statements: Statements,
 }
 
 /// What the first trip brings.
@@ -52,14 +46,12 @@ impl Writer {
     /// Commits a batch.
     pub async fn commit(&mut self, mut batch: Vec<Transaction>) -> Result<Committed, Error> {
         let refused = set_aside(&mut batch);
-        let (mut open, Loaded { clock, heads }) = self.begin(&batch).await?;
+        let (mut session, Loaded { clock, heads }) = self.begin(&batch).await?;
         let mut plan = plan(batch, heads, clock);
         let written = if plan.changes.is_empty() {
-            open.nothing().await
+            session.driver.within(STATEMENT_TIMEOUT, session.client.batch_execute("COMMIT")).await
         } else {
-            let Open { session, statements } = &mut open;
-            let work = apply(&session.client, statements, &plan);
-            session.driver.within(STATEMENT_TIMEOUT, work).await
+            write(&mut session, &Write::of(&plan)).await
         };
         if let Err(failure) = written {
             // Here, and only here, the batch may have been committed all the same: if so, the bell brings its changes.
@@ -67,7 +59,7 @@ impl Writer {
             return Err(failure.into());
         }
         self.ring.committed(clock, plan.revision);
-        self.session = Some(open);
+        self.session = Some(session);
         for (place, error) in refused {
             plan.outcomes[place] = Err(error);
         }
@@ -80,63 +72,66 @@ impl Writer {
     }
 
     /// The first trip. The session is given back only after a success; one that is dropped leaves nothing behind.
-    async fn begin(&mut self, batch: &[Transaction]) -> Result<(Open, Loaded), Error> {
+    async fn begin(&mut self, batch: &[Transaction]) -> Result<(Session, Loaded), Error> {
         let wanted = wanted(batch);
-        if let Some(mut open) = self.session.take() {
-            match open.load(&wanted).await {
-                Ok(rows) => return Ok((open, loaded(&rows, &wanted)?)),
+        if let Some(mut session) = self.session.take() {
+            match load(&mut session, &wanted).await {
+                Ok(rows) => return Ok((session, loaded(&rows, &wanted)?)),
                 // Nothing was written yet, and the session may have been lost long before it was noticed.
                 Err(failure) if failure.is_loss() && !matches!(failure, Failure::Late) => {}
                 Err(failure) => return Err(failure.into()),
             }
         }
-        let session = self.gate.connect(&self.connector, "writes").await?;
-        let mut open = Open::prepare(session, &self.ring).await?;
-        let rows = open.load(&wanted).await?;
-        Ok((open, loaded(&rows, &wanted)?))
+        let mut session = self.gate.connect(&self.connector, "writes").await?;
+        let process = session.query("SELECT pg_backend_pid()", &[]).await?;
+        if let Some(row) = process.first() {
+            self.ring.set_writer(get(row, 0)?);
+        }
+        let rows = load(&mut session, &wanted).await?;
+        Ok((session, loaded(&rows, &wanted)?))
     }
 }
 
-impl Open {
-    async fn prepare(mut session: Session, ring: &Ring) -> Result<Self, Failure> {
-        let rows = session.query("SELECT pg_backend_pid()", &[]).await?;
-        if let Some(row) = rows.first() {
-            ring.set_writer(row.try_get(0)?);
-        }
-        let preparing = Statements::prepare(&session.client);
-        let statements = session.driver.within(STATEMENT_TIMEOUT, preparing).await?;
-        Ok(Self { session, statements })
+/// Begins a transaction, waits for the lock, loads the heads: in one trip.
+async fn load(session: &mut Session, wanted: &[Wanted<'_>]) -> Result<Vec<Row>, Failure> {
+    let mut resources = Vec::with_capacity(wanted.len());
+    let mut namespaces = Vec::with_capacity(wanted.len());
+    let mut names = Vec::with_capacity(wanted.len());
+    let mut whole = Vec::with_capacity(wanted.len());
+    for Wanted { key, value } in wanted {
+        resources.push(key.resource.as_str());
+        namespaces.push(key.namespace.as_str());
+        names.push(key.name.as_str());
+        whole.push(*value);
     }
+    let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED; {}", locks::wait_for(locks::COMMIT));
+    let heads = session.prepare(write::heads(wanted.len())).await?;
+    let Session { client, driver, .. } = session;
+    let keys: [&(dyn ToSql + Sync); 4] = match wanted {
+        [_] => [&resources[0], &namespaces[0], &names[0], &whole[0]],
+        _ => [&resources, &namespaces, &names, &whole],
+    };
+    let loading = async {
+        // `join!` sends in this order.
+        let (begun, rows) = futures::join!(client.batch_execute(&begin), client.query(&heads, &keys));
+        begun?;
+        rows
+    };
+    driver.within(STATEMENT_TIMEOUT, loading).await
+}
 
-    async fn load(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Row>, Failure> {
-        let mut resources = Vec::with_capacity(wanted.len());
-        let mut namespaces = Vec::with_capacity(wanted.len());
-        let mut names = Vec::with_capacity(wanted.len());
-        let mut whole = Vec::with_capacity(wanted.len());
-        for Wanted { key, value } in wanted {
-            resources.push(key.resource.as_str());
-            namespaces.push(key.namespace.as_str());
-            names.push(key.name.as_str());
-            whole.push(*value);
-        }
-        let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED; {}", locks::wait_for(locks::COMMIT));
-        let Self { session, statements } = self;
-        let client = &session.client;
-        let keys: &[&(dyn ToSql + Sync)] = &[&resources, &namespaces, &names, &whole];
-        let loading = async {
-            // `join!` sends in this order.
-            let (begun, rows) =
-                futures::join!(client.batch_execute(&begin), client.query(&statements.heads, keys),);
-            begun?;
-            rows
-        };
-        session.driver.within(STATEMENT_TIMEOUT, loading).await
-    }
-
-    async fn nothing(&mut self) -> Result<(), Failure> {
-        let Session { client, driver, .. } = &mut self.session;
-        driver.within(STATEMENT_TIMEOUT, client.batch_execute("COMMIT")).await
-    }
+/// Writes and commits: in one trip.
+async fn write(session: &mut Session, write: &Write<'_>) -> Result<(), Failure> {
+    let statement = session.prepare(&write.sql).await?;
+    let parameters = write.parameters();
+    let Session { client, driver, .. } = session;
+    let writing = async {
+        let (written, committed) =
+            futures::join!(client.execute(&statement, &parameters), client.batch_execute("COMMIT"));
+        // Where the write failed, the commit succeeds in ending the transaction.
+        written.and(committed)
+    };
+    driver.within(STATEMENT_TIMEOUT, writing).await
 }
 
 /// Rows of the clock's revision, and of a head: place, revision, uid, attributes, value. There is one row at least.

@@ -2,33 +2,17 @@
 //!
 //! One text that it refuses would fail the batch that others' writes are in too, so it is kept from ever getting there.
 
-use std::borrow::Cow;
-
 use model::ObjectKey;
 
 use crate::engine::Transaction;
 use crate::types::{Error, Write};
 
-/// An index row takes 2704 bytes at most, and has five texts of any length.
+/// An index row takes 2704 bytes at most, and has three texts of any length.
 const TEXT_MAX: usize = 512;
 
 /// Whether PostgreSQL can hold a key. What Kubernetes allows as a name always is.
 pub fn is_storable(key: &ObjectKey) -> bool {
     [key.resource.as_str(), &key.namespace, &key.name].into_iter().all(fits)
-}
-
-/// The key of an index entry; `None` where it is not indexed, and lists that ask for it have to look at the objects.
-pub fn indexed_key(key: &str) -> Option<&str> {
-    fits(key).then_some(key)
-}
-
-/// The value of an index entry. Different long values may share one: an entry only finds candidates.
-pub fn indexed_value(value: &str) -> Cow<'_, str> {
-    if fits(value) {
-        return Cow::Borrowed(value);
-    }
-    let end = (0..=TEXT_MAX.min(value.len())).rev().find(|end| value.is_char_boundary(*end)).unwrap_or(0);
-    Cow::Owned(value[..end].replace('\0', "\u{1}"))
 }
 
 /// A place in key order that PostgreSQL understands: nothing that it holds lies between the two.
@@ -79,21 +63,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_value_is_cut_between_characters() {
-        let value = "ä".repeat(TEXT_MAX);
-        assert_eq!(indexed_value(&value), "ä".repeat(TEXT_MAX / 2));
-        assert_eq!(indexed_value(&format!("x{value}")), format!("x{}", "ä".repeat(TEXT_MAX / 2 - 1)));
-        assert_eq!(indexed_value("a\0b"), "a\u{1}b");
-        assert!(matches!(indexed_value("plain"), Cow::Borrowed("plain")));
-    }
-
-    #[test]
     fn only_what_postgres_takes_is_a_key() {
         let resource = model::Resource::new("", "pods");
         assert!(is_storable(&ObjectKey::new(&resource, "ns", "name")));
         assert!(!is_storable(&ObjectKey::new(&resource, "ns", "a\0b")));
         assert!(!is_storable(&ObjectKey::new(&resource, &"n".repeat(TEXT_MAX + 1), "name")));
-        assert_eq!(indexed_key("a\0b"), None);
         assert_eq!(comparable("ab\0c"), "ab");
     }
 }

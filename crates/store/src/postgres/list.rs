@@ -3,23 +3,28 @@
 //! A page that needs several statements is still of one moment: the first statement says which revision it is of, and those
 //! that follow read as of that revision.
 
-mod candidates;
+pub mod candidates;
 
 use model::selector::{Requirement, Test};
 use model::{ObjectKey, Revision};
 use tokio_postgres::Row;
 
-use self::candidates::{Candidates, Past};
+use self::candidates::{Candidates, Past, Values};
 use super::failure::corrupt;
-use super::limits::{comparable, indexed_key};
+use super::limits::comparable;
 use super::read::{first, missing};
 use super::readers::Readers;
 use super::rows::{self, attributes, get, integer};
-use crate::listing::{COUNT_CAP, Drive, PageBuilder, Start, as_of, choose, indexable, names, not_compacted};
+use crate::listing::{
+    COUNT_CAP, Drive, FEW, PageBuilder, Start, as_of, choose, indexable, names, not_compacted,
+};
 use crate::types::{Error, ListQuery, Page};
 
 /// Candidates of one statement.
 const CHUNK: usize = 2048;
+
+/// Candidates of one statement that brings small values: each has a share of a page, and few objects are larger than that.
+const SMALL_CHUNK: usize = 512;
 
 /// Candidates of one statement that brings no values.
 const SCAN_CHUNK: usize = 8192;
@@ -27,18 +32,17 @@ const SCAN_CHUNK: usize = 8192;
 /// With so few changes since, what was current at a revision is found by those changes; else by the history of each key.
 const RECENT: u64 = 4096;
 
+/// Requirements are counted up to the first of these, then further, until one has fewer matches.
+const CAPS: [u64; 3] = [FEW + 1, 1024, COUNT_CAP];
+
 /// How often a list begins again because compaction overtook it between two statements.
 const ATTEMPTS: usize = 3;
 
 /// One page. `seen` is about the newest revision.
 pub async fn list(readers: &Readers, query: &ListQuery, seen: Revision) -> Result<Page, Error> {
-    let start = Start::of(query).and_then(storable);
-    // Behind everything there is nothing to find, but still a revision and a total.
-    let limit = if start.is_some() { query.limit } else { 0 };
-    let start =
-        start.unwrap_or_else(|| Start { namespace: String::new(), name: String::new(), confined: false });
+    let Some(start) = Start::of(query).and_then(storable) else { return nothing(readers, query).await };
     let drive = drive(readers, query, &start).await?;
-    let lister = Lister { readers, query, start, limit, drive, seen };
+    let lister = Lister { readers, query, start, drive, seen };
     let mut attempt = 1;
     loop {
         match lister.page().await {
@@ -46,6 +50,15 @@ pub async fn list(readers: &Readers, query: &ListQuery, seen: Revision) -> Resul
             page => return page,
         }
     }
+}
+
+/// The page of a place that has nothing behind it: it still has a revision and a total.
+async fn nothing(readers: &Readers, query: &ListQuery) -> Result<Page, Error> {
+    let start = Start { namespace: String::new(), name: String::new(), confined: false };
+    let lister = Lister { readers, query, start: start.clone(), drive: Drive::Scan, seen: Revision::ZERO };
+    let mut progress = Progress { start, at: query.at, total: None };
+    let chunk = lister.read(&mut progress, 0, Values::None).await?;
+    Ok(PageBuilder::new(0).finish(chunk.revision, false, progress.total))
 }
 
 /// The place as PostgreSQL can compare it; `None` if there can be nothing behind it.
@@ -66,8 +79,7 @@ async fn drive<'a>(readers: &Readers, query: &'a ListQuery, start: &Start) -> Re
     if let Some(names) = names(&query.selector) {
         return Ok(Drive::Names(names));
     }
-    let indexed: Vec<_> =
-        indexable(&query.selector).filter(|requirement| indexed_key(&requirement.key).is_some()).collect();
+    let indexed: Vec<_> = indexable(&query.selector).collect();
     if let [Requirement { test: Test::In(values), .. }] = indexed[..]
         && let [value] = &values[..]
     {
@@ -76,16 +88,33 @@ async fn drive<'a>(readers: &Readers, query: &'a ListQuery, start: &Start) -> Re
     if indexed.is_empty() {
         return Ok(Drive::Scan);
     }
-    let found = readers.query(candidates::count(query, start, &indexed)).await?;
-    let mut counts = vec![0; indexed.len()];
+    let mut counted = Vec::new();
+    for cap in CAPS {
+        counted = count(readers, query, start, &indexed, cap).await?;
+        if counted.iter().any(|(_, count)| *count < cap) {
+            break;
+        }
+    }
+    Ok(choose(&counted))
+}
+
+/// How many entries each requirement has, at most `cap`.
+async fn count<'a>(
+    readers: &Readers,
+    query: &ListQuery,
+    start: &Start,
+    requirements: &[&'a Requirement],
+    cap: u64,
+) -> Result<Vec<(&'a Requirement, u64)>, Error> {
+    let found = readers.query(candidates::count(query, start, requirements, cap)).await?;
+    let mut counted: Vec<_> = requirements.iter().map(|requirement| (*requirement, 0)).collect();
     for row in &found {
         let place = usize::try_from(get::<i32>(row, 0)?).ok();
-        let count = place.and_then(|place| counts.get_mut(place));
-        let count: &mut u64 = count.ok_or_else(|| corrupt("a count that nobody asked for"))?;
-        *count = count.saturating_add(get::<i64>(row, 1)?.unsigned_abs()).min(COUNT_CAP);
+        let place = place.and_then(|place| counted.get_mut(place));
+        let (_, sum) = place.ok_or_else(|| corrupt("a count that nobody asked for"))?;
+        *sum = cap.min(*sum + get::<i64>(row, 1)?.unsigned_abs());
     }
-    let counted: Vec<_> = indexed.into_iter().zip(counts).collect();
-    Ok(choose(&counted))
+    Ok(counted)
 }
 
 /// What the statements of a page share.
@@ -93,7 +122,6 @@ struct Lister<'a> {
     readers: &'a Readers,
     query: &'a ListQuery,
     start: Start,
-    limit: usize,
     drive: Drive<'a>,
     seen: Revision,
 }
@@ -127,19 +155,22 @@ impl Lister<'_> {
 
     /// Candidates with their values: most of them will match.
     async fn direct(&self, mut progress: Progress) -> Result<Page, Error> {
-        let mut page = PageBuilder::new(self.limit);
+        let mut page = PageBuilder::new(self.query.limit);
         let mut taken = 0;
+        let mut values = Values::Small;
         loop {
-            let wanted = (self.limit - taken).saturating_add(1).min(CHUNK);
-            let chunk = self.read(&mut progress, wanted, true).await?;
+            let most = if values == Values::Small { SMALL_CHUNK } else { CHUNK };
+            let wanted = (self.query.limit - taken).saturating_add(1).min(most);
+            let chunk = self.read(&mut progress, wanted, values).await?;
             let mut done = 0;
             for row in &chunk.rows {
                 if let Some(key) = self.selected(row)? {
                     let is_cut = get::<Option<&[u8]>>(row, 9)?.is_none();
-                    if page.is_full() || is_cut && taken > 0 {
+                    if page.is_full() || is_cut && taken > 0 && values == Values::Fitting {
                         return Ok(page.finish(chunk.revision, true, progress.total));
                     }
                     if is_cut {
+                        values = Values::Fitting;
                         break;
                     }
                     page.push(rows::stored(row, 6, key)?);
@@ -156,11 +187,11 @@ impl Lister<'_> {
 
     /// Candidates without their values, which are read at the end, of those that match.
     async fn scanned(&self, mut progress: Progress) -> Result<Page, Error> {
-        let most = self.limit.min(CHUNK);
+        let most = self.query.limit.min(CHUNK);
         let mut found = Vec::new();
         let mut wanted = most.saturating_add(1);
         loop {
-            let chunk = self.read(&mut progress, wanted, false).await?;
+            let chunk = self.read(&mut progress, wanted, Values::None).await?;
             for row in &chunk.rows {
                 if let Some(key) = self.selected(row)? {
                     if found.len() == most {
@@ -178,7 +209,7 @@ impl Lister<'_> {
     }
 
     /// One statement. The first of them settles the revision.
-    async fn read(&self, progress: &mut Progress, wanted: usize, values: bool) -> Result<Chunk, Error> {
+    async fn read(&self, progress: &mut Progress, wanted: usize, values: Values) -> Result<Chunk, Error> {
         let past = progress.at.map(|at| {
             let since = self.seen.0.saturating_sub(at.0);
             (at, if since <= RECENT { Past::Changes } else { Past::History })
@@ -196,8 +227,9 @@ impl Lister<'_> {
         if get::<Option<&str>>(row, 4)?.is_none() {
             found.clear();
         }
-        in_order(&found)?;
-        Ok(Chunk { last: found.len() < wanted, rows: found, revision })
+        let last = found.len() < wanted;
+        in_order(&mut found)?;
+        Ok(Chunk { last, rows: found, revision })
     }
 
     /// The key of a candidate that the selector selects.
@@ -220,7 +252,7 @@ impl Lister<'_> {
         more: bool,
         total: Option<u64>,
     ) -> Result<Page, Error> {
-        let mut page = PageBuilder::new(self.limit);
+        let mut page = PageBuilder::new(self.query.limit);
         if versions.is_empty() {
             return Ok(page.finish(revision, more, total));
         }
@@ -252,14 +284,18 @@ impl Progress {
 }
 
 /// The plan of the statement alone decides the order: better that a list fails than that its pages do not join.
-fn in_order(rows: &[Row]) -> Result<(), Error> {
-    let mut before = None;
-    for row in rows {
-        let place: (&str, &str) = (get(row, 3)?, get(row, 4)?);
-        if before.is_some_and(|before| before >= place) {
+fn in_order(rows: &mut Vec<Row>) -> Result<(), Error> {
+    let mut is_twice = vec![false; rows.len()];
+    for (place, pair) in rows.windows(2).enumerate() {
+        let before: (&str, &str) = (get(&pair[0], 3)?, get(&pair[0], 4)?);
+        let behind: (&str, &str) = (get(&pair[1], 3)?, get(&pair[1], 4)?);
+        if before > behind {
             return Err(corrupt("a list is out of order"));
         }
-        before = Some(place);
+        is_twice[place + 1] = before == behind;
     }
+    // Two labels of an object may share their numbers in the index.
+    let mut is_twice = is_twice.into_iter();
+    rows.retain(|_| !is_twice.next().unwrap_or_default());
     Ok(())
 }

@@ -21,6 +21,7 @@ mod readers;
 mod rows;
 mod schema;
 mod session;
+mod terms;
 mod tls;
 mod write;
 
@@ -132,3 +133,6 @@ impl Engine for Postgres {
         self.tasks.lock().await.shutdown().await;
     }
 }
+
+#[cfg(test)]
+mod tests;

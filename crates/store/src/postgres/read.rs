@@ -26,8 +26,9 @@ const HEAD: &str = "
 
 /// The head, if it was current then, or the version that was superseded since.
 const VERSION: &str = "
-    SELECT t.revision, m.compacted, v.revision, v.uid, v.version_at, v.value
-    FROM clock t CROSS JOIN compaction m LEFT JOIN LATERAL (
+    SELECT (SELECT t.revision FROM clock t), (SELECT m.compacted FROM compaction m),
+           v.revision, v.uid, v.version_at, v.value
+    FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
         SELECT k.revision, c.uid, c.version_at, c.value
         FROM (
             (SELECT h.revision FROM heads h
@@ -49,9 +50,10 @@ macro_rules! log {
     ($which:literal) => {
         concat!(
             "
-    SELECT t.revision, m.compacted, p.revision, p.resource, p.namespace, p.name, p.uid, p.action, p.previous,
+    SELECT (SELECT t.revision FROM clock t), (SELECT m.compacted FROM compaction m),
+           p.revision, p.resource, p.namespace, p.name, p.uid, p.action, p.previous,
            p.attributes, p.before, p.version_at, CASE WHEN p.bytes < $3 THEN p.value END
-    FROM clock t CROSS JOIN compaction m LEFT JOIN LATERAL (
+    FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
         SELECT c.*, b.attributes AS before,
                coalesce(sum(octet_length(c.value)) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes
         FROM (SELECT * FROM changes c WHERE ",
@@ -199,4 +201,17 @@ pub fn first(found: &[Row]) -> Result<&Row, Error> {
 /// A version that has to be there is not.
 pub fn missing(revision: Revision) -> Error {
     corrupt(format!("version {revision} is missing from the log"))
+}
+
+/// All statements, with what they are for and how many parameters they have.
+#[cfg(test)]
+pub fn statements() -> [(&'static str, &'static str, usize); 6] {
+    [
+        ("clock", CLOCK, 0),
+        ("head", HEAD, 3),
+        ("version", VERSION, 4),
+        ("log", LOG, 3),
+        ("log of a resource", LOG_OF_RESOURCE, 4),
+        ("committed by", COMMITTED_BY, 1),
+    ]
 }

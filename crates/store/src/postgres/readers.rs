@@ -53,6 +53,18 @@ impl Query {
         self.sql.write_fmt(sql).expect("a string takes all text");
     }
 
+    /// The statement.
+    #[cfg(test)]
+    pub fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    /// How many parameters it has.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.params.len()
+    }
+
     async fn run(&self, session: &mut Session) -> Result<Vec<Row>, Failure> {
         let params: Vec<&(dyn ToSql + Sync)> =
             self.params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();

@@ -10,7 +10,7 @@ use crate::types::Error;
 const OLDEST: i32 = 15;
 
 /// Step `n` brings version `n` to version `n + 1`. A step that was released is never changed.
-const STEPS: &[&str] = &[include_str!("schema/0001.sql")];
+pub const STEPS: &[&str] = &[include_str!("schema/0001.sql")];
 
 /// Brings the database to the version that this program speaks. Of several servers that start at once one does it.
 pub async fn migrate(session: &mut Session, address: &Address) -> Result<(), Error> {
@@ -78,7 +78,7 @@ async fn version(session: &mut Session) -> Result<usize, Failure> {
 }
 
 /// Takes the steps that are missing, all or none.
-async fn bring_forward(session: &mut Session, steps: &[&str]) -> Result<(), Failure> {
+pub async fn bring_forward(session: &mut Session, steps: &[&str]) -> Result<(), Failure> {
     execute(session, &format!("BEGIN; {}", locks::wait_for(locks::MIGRATION))).await?;
     // The table and not `to_regnamespace`, which may answer from a cache of before the lock.
     let rows = session.query("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'orlop')", &[]).await?;

@@ -105,21 +105,21 @@ pub struct Session {
 }
 
 impl Session {
-    /// Runs one statement, prepared at its first use.
-    pub async fn query(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+    /// A statement, prepared at its first use.
+    pub async fn prepare(&mut self, sql: &str) -> Result<Statement, Failure> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
         let Self { client, driver, statements } = self;
-        let work = async {
-            let statement = match statements.get(sql) {
-                Some(statement) => statement.clone(),
-                None => {
-                    let statement = client.prepare(sql).await?;
-                    statements.insert(sql.to_owned(), statement.clone());
-                    statement
-                }
-            };
-            client.query(&statement, params).await
-        };
-        driver.within(STATEMENT_TIMEOUT, work).await
+        let statement = driver.within(STATEMENT_TIMEOUT, client.prepare(sql)).await?;
+        statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Runs one statement.
+    pub async fn query(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+        let statement = self.prepare(sql).await?;
+        self.driver.within(STATEMENT_TIMEOUT, self.client.query(&statement, params)).await
     }
 }
 

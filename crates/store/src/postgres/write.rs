@@ -1,23 +1,32 @@
-//! The statements of a commit: one per table, with an array per column.
+//! The statement of a commit: one for all tables, of the parts that a batch needs.
 //!
 //! Nothing here joins a table with an array in a way that leaves the planner a choice. What looks rows up does it in a LATERAL
 //! that OFFSET 0 keeps in its place, what deletes does it by physical place, and what changes a row does it as an insert with
-//! a conflict. The lock of the log keeps the places still.
+//! a conflict. The lock of the log keeps the places still. All parts see the state before the batch, and none touches a row
+//! that another one does.
 
-use model::Revision;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Statement};
 
-use super::limits::{indexed_key, indexed_value};
 use super::rows::integer;
-use crate::plan::{Entry, HeadMove, Plan, target_letter};
+use super::terms;
+use crate::plan::{Entry, HeadMove, Plan};
 
-const HEADS: &str = "
-    SELECT t.revision, f.place, f.revision, f.uid, f.attributes, f.value
-    FROM clock t LEFT JOIN LATERAL (
+/// The statement that loads the clock and the heads of a batch's keys. Its four parameters are arrays, or for one key alone
+/// plain values, which are faster.
+pub fn heads(keys: usize) -> &'static str {
+    if keys == 1 { HEAD } else { HEADS }
+}
+
+macro_rules! heads {
+    ($wanted:literal) => {
+        concat!(
+            "
+    SELECT (SELECT t.revision FROM clock t), f.place, f.revision, f.uid, f.attributes, f.value
+    FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
         SELECT w.place, c.revision, c.uid, c.attributes, CASE WHEN w.whole THEN c.value END AS value
-        FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[])
-            WITH ORDINALITY AS w (resource, namespace, name, whole, place)
+        FROM ",
+            $wanted,
+            " AS w (resource, namespace, name, whole, place)
         CROSS JOIN LATERAL (
             SELECT h.revision FROM heads h
             WHERE h.resource = w.resource AND h.namespace = w.namespace AND h.name = w.name OFFSET 0
@@ -25,238 +34,243 @@ const HEADS: &str = "
         LEFT JOIN LATERAL (
             SELECT c.revision, c.uid, c.attributes, c.value FROM changes c WHERE c.revision = h.revision OFFSET 0
         ) c ON true
-    ) f ON true";
-
-const APPEND: &str = "
-    INSERT INTO changes
-        (revision, previous, at, version_at, action, resource, namespace, name, uid, attributes, value)
-    SELECT $1::bigint + c.place, c.previous, statement_timestamp(), c.version_at, c.action, c.resource, c.namespace,
-           c.name, c.uid, c.attributes, c.value
-    FROM unnest($2::bigint[], $3::integer[], $4::smallint[], $5::text[], $6::text[], $7::text[], $8::text[],
-                $9::bytea[], $10::bytea[])
-        WITH ORDINALITY
-        AS c (previous, version_at, action, resource, namespace, name, uid, attributes, value, place)";
-
-const CREATE: &str = "
-    INSERT INTO heads (revision, resource, namespace, name)
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])";
-
-const MOVE: &str = "
-    INSERT INTO heads (revision, resource, namespace, name)
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])
-    ON CONFLICT (resource, namespace, name) DO UPDATE SET revision = excluded.revision";
-
-const REMOVE: &str = "
-    DELETE FROM heads WHERE ctid = ANY (ARRAY (
-        SELECT h.ctid FROM unnest($1::text[], $2::text[], $3::text[]) AS w (resource, namespace, name)
-        CROSS JOIN LATERAL (
-            SELECT h.ctid FROM heads h
-            WHERE h.resource = w.resource AND h.namespace = w.namespace AND h.name = w.name OFFSET 0
-        ) h
-    ))";
-
-const KEEP: &str = "
-    INSERT INTO history (revision, superseded_by, resource, namespace, name)
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[])";
-
-const UNINDEX: &str = "
-    DELETE FROM entries WHERE ctid = ANY (ARRAY (
-        SELECT e.ctid
-        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-            AS w (resource, target, key, value, namespace, name)
-        CROSS JOIN LATERAL (
-            SELECT e.ctid FROM entries e
-            WHERE e.resource = w.resource AND e.target = w.target AND e.key = w.key AND e.value = w.value
-              AND e.namespace = w.namespace AND e.name = w.name OFFSET 0
-        ) e
-    ))";
-
-const INDEX: &str = "
-    INSERT INTO entries (resource, target, key, value, namespace, name)
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])";
-
-const COUNT: &str = "
-    INSERT INTO counts (objects, resource, namespace) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
-    ON CONFLICT (resource, namespace) DO UPDATE SET objects = counts.objects + excluded.objects";
-
-/// An empty namespace has no row: lists by name go through the rows.
-const UNCOUNT: &str = "
-    DELETE FROM counts WHERE ctid = ANY (ARRAY (
-        SELECT n.ctid FROM unnest($1::text[], $2::text[]) AS w (resource, namespace)
-        CROSS JOIN LATERAL (
-            SELECT n.ctid FROM counts n
-            WHERE n.resource = w.resource AND n.namespace = w.namespace AND n.objects = 0 OFFSET 0
-        ) n
-    ))";
-
-const TICK: &str = "
-    UPDATE clock SET revision = $1, at = statement_timestamp() WHERE id
-    RETURNING pg_notify('orlop', $1::bigint::text)";
-
-/// The statements of a commit, prepared.
-pub struct Statements {
-    /// The clock, and the heads of a batch's keys.
-    pub heads: Statement,
-    append: Statement,
-    create: Statement,
-    r#move: Statement,
-    remove: Statement,
-    keep: Statement,
-    unindex: Statement,
-    index: Statement,
-    count: Statement,
-    uncount: Statement,
-    tick: Statement,
+    ) f ON true"
+        )
+    };
 }
 
-impl Statements {
-    /// Prepares them, in one trip.
-    pub async fn prepare(client: &Client) -> Result<Self, Error> {
-        let (heads, append, create, r#move, remove, keep, unindex, index, count, uncount, tick) = futures::try_join!(
-            client.prepare(HEADS),
-            client.prepare(APPEND),
-            client.prepare(CREATE),
-            client.prepare(MOVE),
-            client.prepare(REMOVE),
-            client.prepare(KEEP),
-            client.prepare(UNINDEX),
-            client.prepare(INDEX),
-            client.prepare(COUNT),
-            client.prepare(UNCOUNT),
-            client.prepare(TICK),
-        )?;
-        Ok(Self { heads, append, create, r#move, remove, keep, unindex, index, count, uncount, tick })
+const HEAD: &str = heads!("(VALUES ($1::text, $2::text, $3::text, $4::boolean, 1::bigint))");
+
+const HEADS: &str = heads!("unnest($1::text[], $2::text[], $3::text[], $4::boolean[]) WITH ORDINALITY");
+
+/// The statement that writes a plan.
+pub struct Write<'a> {
+    /// Its text, of which there are a few dozens: each is prepared once.
+    pub sql: String,
+    parameters: Vec<Box<dyn ToSql + Sync + Send + 'a>>,
+    /// One change has one row at most in every table but the index: plain values are faster than arrays.
+    is_one: bool,
+}
+
+impl<'a> Write<'a> {
+    /// Of a plan that changes something.
+    pub fn of(plan: &'a Plan) -> Self {
+        let is_one = plan.changes.len() == 1;
+        let mut write = Self { sql: String::from("WITH "), parameters: Vec::new(), is_one };
+        write.append(plan);
+        write.set_heads("created", plan.heads.iter().filter(|head| !head.existed), "");
+        write.set_heads(
+            "moved",
+            plan.heads.iter().filter(|head| head.existed),
+            "ON CONFLICT (resource, namespace, name) DO UPDATE SET revision = excluded.revision",
+        );
+        write.remove_heads(plan);
+        write.keep(plan);
+        write.unindex(plan);
+        write.index(plan);
+        write.count(plan);
+        let revision = write.bind(integer(plan.revision));
+        write.sql.push_str(&format!(
+            "UPDATE clock SET revision = {revision}, at = statement_timestamp() WHERE id
+             RETURNING pg_notify('orlop', {revision}::bigint::text)"
+        ));
+        write
     }
-}
 
-/// Writes a plan and commits, in one trip.
-pub async fn apply(client: &Client, statements: &Statements, plan: &Plan) -> Result<(), Error> {
-    let created = || plan.heads.iter().filter(|head| !head.existed);
-    let moved = || plan.heads.iter().filter(|head| head.existed);
-    // `join!` sends in this order, and what a statement needs comes before it: an entry may be removed and added again.
-    let (append, create, r#move, remove, keep, unindex, index, count, uncount, tick, commit) = futures::join!(
-        append(client, statements, plan),
-        set_heads(client, &statements.create, created()),
-        set_heads(client, &statements.r#move, moved()),
-        remove_heads(client, &statements.remove, plan),
-        keep(client, &statements.keep, plan),
-        entries(client, &statements.unindex, plan, |head| &head.removed),
-        entries(client, &statements.index, plan, |head| &head.added),
-        count(client, &statements.count, plan),
-        uncount(client, &statements.uncount, plan),
-        tick(client, &statements.tick, plan.revision),
-        client.batch_execute("COMMIT"),
-    );
-    // The first error is the reason; those behind it only say that the transaction had failed.
-    [append, create, r#move, remove, keep, unindex, index, count, uncount, tick, commit].into_iter().collect()
-}
-
-async fn append(client: &Client, statements: &Statements, plan: &Plan) -> Result<(), Error> {
-    let changes = &plan.changes;
-    let before = integer(plan.revision) - i64::try_from(changes.len()).unwrap_or(i64::MAX);
-    let previous: Vec<_> = changes.iter().map(|change| integer(change.previous)).collect();
-    let version_at: Vec<_> =
-        changes.iter().map(|change| i32::try_from(change.version_at).unwrap_or(i32::MAX)).collect();
-    let action: Vec<_> = changes.iter().map(|change| change.action.code()).collect();
-    let resource: Vec<_> = changes.iter().map(|change| change.key.resource.as_str()).collect();
-    let namespace: Vec<_> = changes.iter().map(|change| &*change.key.namespace).collect();
-    let name: Vec<_> = changes.iter().map(|change| &*change.key.name).collect();
-    let uid: Vec<_> = changes.iter().map(|change| &*change.uid.0).collect();
-    let attributes: Vec<_> = changes.iter().map(|change| change.attributes.to_bytes()).collect();
-    let value: Vec<_> = changes.iter().map(|change| &change.value[..]).collect();
-    let columns: &[&(dyn ToSql + Sync)] =
-        &[&before, &previous, &version_at, &action, &resource, &namespace, &name, &uid, &attributes, &value];
-    client.execute(&statements.append, columns).await.map(drop)
-}
-
-async fn set_heads(
-    client: &Client,
-    statement: &Statement,
-    heads: impl Iterator<Item = &HeadMove>,
-) -> Result<(), Error> {
-    let (mut revisions, mut resources, mut namespaces, mut names) = (vec![], vec![], vec![], vec![]);
-    for (head, revision) in heads.filter_map(|head| head.revision.map(|revision| (head, revision))) {
-        revisions.push(integer(revision));
-        resources.push(head.key.resource.as_str());
-        namespaces.push(&*head.key.namespace);
-        names.push(&*head.key.name);
+    /// The parameters, in order.
+    pub fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
+        self.parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync)).collect()
     }
-    if revisions.is_empty() {
-        return Ok(());
-    }
-    client.execute(statement, &[&revisions, &resources, &namespaces, &names]).await.map(drop)
-}
 
-async fn remove_heads(client: &Client, statement: &Statement, plan: &Plan) -> Result<(), Error> {
-    let (mut resources, mut namespaces, mut names) = (vec![], vec![], vec![]);
-    for HeadMove { key, .. } in plan.heads.iter().filter(|head| head.revision.is_none()) {
-        resources.push(key.resource.as_str());
-        namespaces.push(&*key.namespace);
-        names.push(&*key.name);
+    fn bind(&mut self, value: impl ToSql + Sync + Send + 'a) -> String {
+        self.parameters.push(Box::new(value));
+        format!("${}", self.parameters.len())
     }
-    if names.is_empty() {
-        return Ok(());
-    }
-    client.execute(statement, &[&resources, &namespaces, &names]).await.map(drop)
-}
 
-async fn keep(client: &Client, statement: &Statement, plan: &Plan) -> Result<(), Error> {
-    if plan.history.is_empty() {
-        return Ok(());
-    }
-    let revisions: Vec<_> = plan.history.iter().map(|old| integer(old.revision)).collect();
-    let by: Vec<_> = plan.history.iter().map(|old| integer(old.by)).collect();
-    let resources: Vec<_> = plan.history.iter().map(|old| old.key.resource.as_str()).collect();
-    let namespaces: Vec<_> = plan.history.iter().map(|old| &*old.key.namespace).collect();
-    let names: Vec<_> = plan.history.iter().map(|old| &*old.key.name).collect();
-    client.execute(statement, &[&revisions, &by, &resources, &namespaces, &names]).await.map(drop)
-}
-
-async fn entries(
-    client: &Client,
-    statement: &Statement,
-    plan: &Plan,
-    which: impl Fn(&HeadMove) -> &[Entry],
-) -> Result<(), Error> {
-    let (mut resources, mut targets, mut keys) = (vec![], vec![], vec![]);
-    let (mut values, mut namespaces, mut names) = (vec![], vec![], vec![]);
-    for head in &plan.heads {
-        for entry in which(head) {
-            let Some(key) = indexed_key(&entry.key) else { continue };
-            resources.push(head.key.resource.as_str());
-            targets.push(target_letter(entry.target));
-            keys.push(key);
-            values.push(indexed_value(&entry.value));
-            namespaces.push(&*head.key.namespace);
-            names.push(&*head.key.name);
+    fn part(&mut self, name: &str, sql: &str) {
+        if self.sql.len() > "WITH ".len() {
+            self.sql.push_str(", ");
         }
+        self.sql.push_str(&format!("{name} AS ({sql}) "));
     }
-    if names.is_empty() {
-        return Ok(());
+
+    /// A column of the rows that a part writes: an array, or for one row alone a plain value.
+    fn column<T: ToSql + Sync + Send + 'a>(&mut self, kind: &str, values: impl Iterator<Item = T>) -> String {
+        let mut values: Vec<T> = values.collect();
+        if !self.is_one {
+            return format!("{}::{kind}[]", self.bind(values));
+        }
+        format!("{}::{kind}", self.bind(values.pop()))
     }
-    client.execute(statement, &[&resources, &targets, &keys, &values, &namespaces, &names]).await.map(drop)
+
+    /// The rows of these columns.
+    fn rows(&self, columns: &[String]) -> String {
+        if self.is_one { format!("(VALUES ({}))", columns.join(", ")) } else { unnested(columns) }
+    }
+
+    fn append(&mut self, plan: &'a Plan) {
+        let changes = || plan.changes.iter();
+        let columns = [
+            self.column("bigint", changes().map(|change| integer(change.revision))),
+            self.column("bigint", changes().map(|change| integer(change.previous))),
+            self.column(
+                "integer",
+                changes().map(|change| i32::try_from(change.version_at).unwrap_or(i32::MAX)),
+            ),
+            self.column("smallint", changes().map(|change| change.action.code())),
+            self.column("text", changes().map(|change| change.key.resource.as_str())),
+            self.column("text", changes().map(|change| &*change.key.namespace)),
+            self.column("text", changes().map(|change| &*change.key.name)),
+            self.column("text", changes().map(|change| &*change.uid.0)),
+            self.column("bytea", changes().map(|change| change.attributes.to_bytes())),
+            self.column("bytea", changes().map(|change| &change.value[..])),
+        ];
+        let rows = self.rows(&columns);
+        self.part(
+            "appended",
+            &format!(
+                "INSERT INTO changes
+                    (at, revision, previous, version_at, action, resource, namespace, name, uid, attributes, value)
+                SELECT statement_timestamp(), w.* FROM {rows} AS w"
+            ),
+        );
+    }
+
+    fn set_heads(&mut self, part: &str, heads: impl Iterator<Item = &'a HeadMove> + Clone, conflict: &str) {
+        let heads = heads.filter_map(|head| Some((&head.key, head.revision?)));
+        if heads.clone().next().is_none() {
+            return;
+        }
+        let columns = [
+            self.column("bigint", heads.clone().map(|(_, revision)| integer(revision))),
+            self.column("text", heads.clone().map(|(key, _)| key.resource.as_str())),
+            self.column("text", heads.clone().map(|(key, _)| &*key.namespace)),
+            self.column("text", heads.map(|(key, _)| &*key.name)),
+        ];
+        let rows = self.rows(&columns);
+        self.part(
+            part,
+            &format!(
+                "INSERT INTO heads (revision, resource, namespace, name) SELECT w.* FROM {rows} AS w {conflict}"
+            ),
+        );
+    }
+
+    fn remove_heads(&mut self, plan: &'a Plan) {
+        let removed = || plan.heads.iter().filter(|head| head.revision.is_none()).map(|head| &head.key);
+        if removed().next().is_none() {
+            return;
+        }
+        let columns = [
+            self.column("text", removed().map(|key| key.resource.as_str())),
+            self.column("text", removed().map(|key| &*key.namespace)),
+            self.column("text", removed().map(|key| &*key.name)),
+        ];
+        let rows = self.rows(&columns);
+        self.part(
+            "removed",
+            &format!(
+                "DELETE FROM heads WHERE ctid = ANY (ARRAY (
+                    SELECT h.ctid FROM {rows} AS w (resource, namespace, name) CROSS JOIN LATERAL (
+                        SELECT h.ctid FROM heads h
+                        WHERE h.resource = w.resource AND h.namespace = w.namespace AND h.name = w.name OFFSET 0
+                    ) h
+                ))"
+            ),
+        );
+    }
+
+    fn keep(&mut self, plan: &'a Plan) {
+        if plan.history.is_empty() {
+            return;
+        }
+        let history = || plan.history.iter();
+        let columns = [
+            self.column("bigint", history().map(|old| integer(old.revision))),
+            self.column("bigint", history().map(|old| integer(old.by))),
+            self.column("text", history().map(|old| old.key.resource.as_str())),
+            self.column("text", history().map(|old| &*old.key.namespace)),
+            self.column("text", history().map(|old| &*old.key.name)),
+        ];
+        let rows = self.rows(&columns);
+        self.part(
+            "kept",
+            &format!(
+                "INSERT INTO history (revision, superseded_by, resource, namespace, name)
+                SELECT w.* FROM {rows} AS w"
+            ),
+        );
+    }
+
+    fn unindex(&mut self, plan: &'a Plan) {
+        let Some(rows) = self.entries(plan, |head| &head.removed) else { return };
+        self.part(
+            "unindexed",
+            &format!(
+                "DELETE FROM entries WHERE ctid = ANY (ARRAY (
+                    SELECT e.ctid FROM {rows} AS w (term, value, namespace, name) CROSS JOIN LATERAL (
+                        SELECT e.ctid FROM entries e
+                        WHERE e.term = w.term AND e.value = w.value AND e.namespace = w.namespace AND e.name = w.name
+                        LIMIT 1
+                    ) e
+                ))"
+            ),
+        );
+    }
+
+    fn index(&mut self, plan: &'a Plan) {
+        let Some(rows) = self.entries(plan, |head| &head.added) else { return };
+        self.part(
+            "indexed",
+            &format!("INSERT INTO entries (term, value, namespace, name) SELECT w.* FROM {rows} AS w"),
+        );
+    }
+
+    /// An object has any number of entries, so they are always arrays.
+    fn entries(&mut self, plan: &'a Plan, which: impl Fn(&HeadMove) -> &[Entry]) -> Option<String> {
+        let (mut terms, mut values, mut namespaces, mut names) = (vec![], vec![], vec![], vec![]);
+        for head in &plan.heads {
+            for entry in which(head) {
+                terms.push(terms::of_entry(&head.key.resource, entry));
+                values.push(terms::value(&entry.value));
+                namespaces.push(&*head.key.namespace);
+                names.push(&*head.key.name);
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        Some(unnested(&[
+            format!("{}::bigint[]", self.bind(terms)),
+            format!("{}::bigint[]", self.bind(values)),
+            format!("{}::text[]", self.bind(namespaces)),
+            format!("{}::text[]", self.bind(names)),
+        ]))
+    }
+
+    fn count(&mut self, plan: &'a Plan) {
+        if plan.counts.is_empty() {
+            return;
+        }
+        let counts = || plan.counts.iter();
+        let columns = [
+            self.column("bigint", counts().map(|count| count.delta)),
+            self.column("text", counts().map(|count| count.resource.as_str())),
+            self.column("text", counts().map(|count| &*count.namespace)),
+        ];
+        let rows = self.rows(&columns);
+        self.part(
+            "counted",
+            &format!(
+                "INSERT INTO counts (objects, resource, namespace) SELECT w.* FROM {rows} AS w
+                ON CONFLICT (resource, namespace) DO UPDATE SET objects = counts.objects + excluded.objects"
+            ),
+        );
+    }
 }
 
-async fn count(client: &Client, statement: &Statement, plan: &Plan) -> Result<(), Error> {
-    if plan.counts.is_empty() {
-        return Ok(());
-    }
-    let deltas: Vec<_> = plan.counts.iter().map(|count| count.delta).collect();
-    let resources: Vec<_> = plan.counts.iter().map(|count| count.resource.as_str()).collect();
-    let namespaces: Vec<_> = plan.counts.iter().map(|count| &*count.namespace).collect();
-    client.execute(statement, &[&deltas, &resources, &namespaces]).await.map(drop)
-}
-
-async fn uncount(client: &Client, statement: &Statement, plan: &Plan) -> Result<(), Error> {
-    let fewer: Vec<_> = plan.counts.iter().filter(|count| count.delta < 0).collect();
-    if fewer.is_empty() {
-        return Ok(());
-    }
-    let resources: Vec<_> = fewer.iter().map(|count| count.resource.as_str()).collect();
-    let namespaces: Vec<_> = fewer.iter().map(|count| &*count.namespace).collect();
-    client.execute(statement, &[&resources, &namespaces]).await.map(drop)
-}
-
-async fn tick(client: &Client, statement: &Statement, revision: Revision) -> Result<(), Error> {
-    client.execute(statement, &[&integer(revision)]).await.map(drop)
+/// The rows of arrays. Not `unnest` with several arrays, which copies all of them before it gives the first row.
+fn unnested(arrays: &[String]) -> String {
+    let columns: Vec<_> = arrays.iter().map(|array| format!("unnest({array})")).collect();
+    format!("(SELECT {})", columns.join(", "))
 }

@@ -4,11 +4,11 @@
 use model::Revision;
 use model::selector::{Requirement, Test};
 
-use crate::listing::{COUNT_CAP, Drive, PAGE_BYTES, Start};
-use crate::plan::target_letter;
-use crate::postgres::limits::{indexed_key, indexed_value, is_text};
+use crate::listing::{Drive, PAGE_BYTES, Start};
+use crate::postgres::limits::is_text;
 use crate::postgres::readers::Query;
 use crate::postgres::rows::integer;
+use crate::postgres::terms;
 use crate::types::ListQuery;
 
 /// How versions are found that were current at a revision and are superseded now.
@@ -20,6 +20,18 @@ pub enum Past {
     History,
 }
 
+/// Which values candidates bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// None.
+    None,
+    /// Those that are so small that as many of them as there are candidates fit in a page. Most pages have no others, and to
+    /// add sizes up costs as much as a quarter of the statement.
+    Small,
+    /// The first, and those behind it as far as they fit in a page.
+    Fitting,
+}
+
 /// Candidates for a page, in key order.
 pub struct Candidates<'a> {
     pub query: &'a ListQuery,
@@ -27,8 +39,7 @@ pub struct Candidates<'a> {
     pub start: &'a Start,
     /// As of a revision, or as of now.
     pub past: Option<(Revision, Past)>,
-    /// With their values, as far as they fit in a page.
-    pub values: bool,
+    pub values: Values,
 }
 
 /// The parameters that most pieces need.
@@ -43,7 +54,7 @@ struct Common {
 
 impl Candidates<'_> {
     /// Rows of clock, mark, total, namespace, name, attributes, revision, uid, version_at, value. There is one row at least,
-    /// which is without a name where there is no candidate. A value is left out once those before it take too many bytes.
+    /// which is without a name where there is no candidate.
     pub fn statement(&self, limit: usize) -> Query {
         let mut query = Query::new("");
         let common = Common {
@@ -59,20 +70,25 @@ impl Candidates<'_> {
         };
         let keys = self.keys(&mut query, &common);
         let attributes = if self.query.selector.is_empty() { "NULL::bytea" } else { "c.attributes" };
-        let value = if self.values {
-            let most = query.bind(i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX));
-            format!("CASE WHEN p.bytes < {most} THEN p.value END")
-        } else {
-            "NULL::bytea".to_owned()
+        let (columns, value) = match self.values {
+            Values::None => ("", "NULL::bytea".to_owned()),
+            Values::Small => {
+                let share = query.bind(i32::try_from(PAGE_BYTES / limit.max(1)).unwrap_or(i32::MAX));
+                (", c.value", format!("CASE WHEN octet_length(p.value) <= {share} THEN p.value END"))
+            }
+            Values::Fitting => {
+                let most = query.bind(i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX));
+                (BYTES, format!("CASE WHEN p.bytes < {most} THEN p.value END"))
+            }
         };
-        let bytes = if self.values { BYTES } else { "" };
         let resource = &common.resource;
+        // The subqueries in the list of columns are run once, and one row is all that the candidates are joined with.
         query.push(format_args!(
-            "SELECT t.revision, m.compacted,
+            "SELECT (SELECT t.revision FROM clock t), (SELECT m.compacted FROM compaction m),
                 (SELECT coalesce(sum(n.objects), 0)::bigint FROM counts n WHERE n.resource = {resource} {total}),
                 p.namespace, p.name, p.attributes, p.revision, p.uid, p.version_at, {value}
-            FROM clock t CROSS JOIN compaction m LEFT JOIN LATERAL (
-                SELECT k.namespace, k.name, k.revision, c.uid, c.version_at, {attributes} AS attributes {bytes}
+            FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
+                SELECT k.namespace, k.name, k.revision, c.uid, c.version_at, {attributes} AS attributes {columns}
                 FROM ({keys}) k
                 LEFT JOIN LATERAL (SELECT * FROM changes c WHERE c.revision = k.revision OFFSET 0) c ON true
             ) p ON true"
@@ -142,14 +158,13 @@ impl Candidates<'_> {
             }
             Drive::Few(requirement) => self.few(query, common, requirement, &old),
             Drive::Ordered(requirement, value) => {
-                let (target, key) = target_and_key(query, requirement);
-                let value = query.bind(indexed_value(value).into_owned());
+                let term = query.bind(terms::of_requirement(&self.query.resource, requirement));
+                let value = query.bind(terms::value(value));
                 let behind = self.behind("e", common);
+                let head = head_of_entry(resource);
                 format!(
                     "entries e CROSS JOIN LATERAL ({head}) h
-                    WHERE e.resource = {resource} AND e.target = {target} AND e.key = {key} AND e.value = {value}
-                      AND {behind} {old} ORDER BY e.namespace, e.name",
-                    head = head_of_entry(resource),
+                    WHERE e.term = {term} AND e.value = {value} AND {behind} {old} ORDER BY e.namespace, e.name"
                 )
             }
         };
@@ -158,24 +173,21 @@ impl Candidates<'_> {
     }
 
     fn few(&self, query: &mut Query, common: &Common, requirement: &Requirement, old: &str) -> String {
-        let resource = &common.resource;
-        let (target, key) = target_and_key(query, requirement);
+        let term = query.bind(terms::of_requirement(&self.query.resource, requirement));
         let behind = self.behind("e", common);
-        let head = head_of_entry(resource);
+        let head = head_of_entry(&common.resource);
         let Test::In(values) = &requirement.test else {
             return format!(
                 "entries e CROSS JOIN LATERAL ({head}) h
-                WHERE e.resource = {resource} AND e.target = {target} AND e.key = {key} AND {behind} {old}
-                ORDER BY e.namespace, e.name"
+                WHERE e.term = {term} AND {behind} {old} ORDER BY e.namespace, e.name"
             );
         };
         let values = query.bind(distinct(values));
         format!(
-            "unnest({values}::text[]) AS w (value)
+            "unnest({values}::bigint[]) AS w (value)
             CROSS JOIN LATERAL (
                 SELECT e.namespace, e.name FROM entries e
-                WHERE e.resource = {resource} AND e.target = {target} AND e.key = {key} AND e.value = w.value
-                  AND {behind} OFFSET 0
+                WHERE e.term = {term} AND e.value = w.value AND {behind} OFFSET 0
             ) e
             CROSS JOIN LATERAL (SELECT e.namespace, e.name, h.revision FROM ({head}) h OFFSET 0) h
             WHERE true {old} ORDER BY h.namespace, h.name"
@@ -193,7 +205,7 @@ impl Candidates<'_> {
     }
 }
 
-/// How many bytes the values before this one take.
+/// A value, and how many bytes those before it take.
 const BYTES: &str = ", c.value,
     coalesce(sum(octet_length(c.value)) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes";
 
@@ -205,14 +217,9 @@ fn head_of_entry(resource: &str) -> String {
     )
 }
 
-fn target_and_key(query: &mut Query, requirement: &Requirement) -> (String, String) {
-    let key = indexed_key(&requirement.key).unwrap_or_default().to_owned();
-    (query.bind(target_letter(requirement.target)), query.bind(key))
-}
-
 /// Values as the index has them, each once.
-fn distinct(values: &[String]) -> Vec<String> {
-    let mut values: Vec<_> = values.iter().map(|value| indexed_value(value).into_owned()).collect();
+fn distinct(values: &[String]) -> Vec<i64> {
+    let mut values: Vec<_> = values.iter().map(|value| terms::value(value)).collect();
     values.sort_unstable();
     values.dedup();
     values
@@ -223,46 +230,38 @@ fn countable(namespace: &str) -> Option<String> {
     is_text(namespace).then(|| namespace.to_owned())
 }
 
-/// Rows of a requirement's place and how many entries one of its values has, at most [`COUNT_CAP`].
-pub fn count(list: &ListQuery, start: &Start, requirements: &[&Requirement]) -> Query {
+/// Rows of a requirement's place and how many entries one of its values has, at most `cap`.
+pub fn count(list: &ListQuery, start: &Start, requirements: &[&Requirement], cap: u64) -> Query {
     let mut query = Query::new("");
-    let (mut places, mut targets, mut keys, mut values) = (vec![], vec![], vec![], vec![]);
+    let (mut places, mut keys, mut values) = (vec![], vec![], vec![]);
     for (place, requirement) in (0_i32..).zip(requirements) {
-        let of_requirement: Vec<Option<String>> = match &requirement.test {
+        let of_requirement: Vec<Option<i64>> = match &requirement.test {
             Test::In(values) => distinct(values).into_iter().map(Some).collect(),
             _ => vec![None],
         };
         for value in of_requirement {
             places.push(place);
-            targets.push(target_letter(requirement.target));
-            keys.push(indexed_key(&requirement.key).unwrap_or_default().to_owned());
+            keys.push(terms::of_requirement(&list.resource, requirement));
             values.push(value);
         }
     }
-    let resource = query.bind(list.resource.as_str().to_owned());
-    let (places, targets, keys, values) =
-        (query.bind(places), query.bind(targets), query.bind(keys), query.bind(values));
+    let (places, keys, values) = (query.bind(places), query.bind(keys), query.bind(values));
+    let cap = query.bind(i64::try_from(cap).unwrap_or(i64::MAX));
     let only = if start.confined {
         format!("AND e.namespace = {}", query.bind(start.namespace.clone()))
     } else {
         String::new()
     };
-    // Behind a key come all of its values, so a namespace does not narrow the range of a key alone.
+    // Behind a term come all of its values, so a namespace does not narrow the range of a term alone.
     query.push(format_args!(
         "SELECT w.place, CASE WHEN w.value IS NULL THEN (
-            SELECT count(*) FROM (
-                SELECT FROM entries e WHERE e.resource = {resource} AND e.target = w.target AND e.key = w.key
-                LIMIT {COUNT_CAP}
-            ) s
+            SELECT count(*) FROM (SELECT FROM entries e WHERE e.term = w.term LIMIT {cap}) s
         ) ELSE (
             SELECT count(*) FROM (
-                SELECT FROM entries e WHERE e.resource = {resource} AND e.target = w.target AND e.key = w.key
-                  AND e.value = w.value {only}
-                LIMIT {COUNT_CAP}
+                SELECT FROM entries e WHERE e.term = w.term AND e.value = w.value {only} LIMIT {cap}
             ) s
         ) END
-        FROM unnest({places}::integer[], {targets}::text[], {keys}::text[], {values}::text[])
-            AS w (place, target, key, value)"
+        FROM unnest({places}::integer[], {keys}::bigint[], {values}::bigint[]) AS w (place, term, value)"
     ));
     query
 }
@@ -275,8 +274,8 @@ pub fn values(revisions: Vec<i64>) -> Query {
         (query.bind(revisions), query.bind(i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX)));
     query.push(format_args!(
         "SELECT p.place, p.revision, p.uid, p.version_at, CASE WHEN p.bytes < {most} THEN p.value END,
-                t.revision, m.compacted
-        FROM clock t CROSS JOIN compaction m CROSS JOIN LATERAL (
+                (SELECT t.revision FROM clock t), (SELECT m.compacted FROM compaction m)
+        FROM (
             SELECT w.place, w.revision, c.uid, c.version_at {BYTES}
             FROM unnest({revisions}::bigint[]) WITH ORDINALITY AS w (revision, place)
             LEFT JOIN LATERAL (SELECT * FROM changes c WHERE c.revision = w.revision OFFSET 0) c ON true

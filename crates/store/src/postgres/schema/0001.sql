@@ -54,18 +54,17 @@ CREATE TABLE orlop.history (
     PRIMARY KEY (resource, namespace, name, revision)
 );
 
--- Labels and fields of the current versions.
+-- Labels and fields of the current versions, as numbers: of what is labelled, and of the value. No key, because different
+-- texts may share a number.
 CREATE TABLE orlop.entries (
-    resource text COLLATE "C" NOT NULL,
-    target text COLLATE "C" NOT NULL,
-    key text COLLATE "C" NOT NULL,
-    value text COLLATE "C" NOT NULL,
+    term bigint NOT NULL,
+    value bigint NOT NULL,
     namespace text COLLATE "C" NOT NULL,
-    name text COLLATE "C" NOT NULL,
-    PRIMARY KEY (resource, target, key, value, namespace, name)
+    name text COLLATE "C" NOT NULL
 );
+CREATE INDEX entries_in_order ON orlop.entries (term, value, namespace, name);
 
--- How many objects there are.
+-- How many objects there are. A row without objects is removed by compaction.
 CREATE TABLE orlop.counts (
     objects bigint NOT NULL,
     resource text COLLATE "C" NOT NULL,
