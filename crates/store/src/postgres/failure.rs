@@ -1,7 +1,9 @@
 //! What can go wrong with a session, and what the store's callers get to hear of it.
 
 use std::error::Error as _;
+use std::io;
 
+use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
 
 use super::address::Address;
@@ -91,6 +93,10 @@ impl Failure {
                 Some(_) => {
                     format!("the database of {place} cannot be opened ({words}): see PostgreSQL's log")
                 }
+                None if let Some(fault) = certificate_fault(error) => of_certificate(fault, place, &words),
+                None if words.contains("server does not support TLS") => format!(
+                    "PostgreSQL at {place} does not encrypt, and the address asks for it (sslmode): turn ssl on there"
+                ),
                 None if words.contains("password missing") => format!(
                     "PostgreSQL at {place} asks for a password: write it into the address, as in \
                      postgres://user:password@host/database"
@@ -101,6 +107,28 @@ impl Failure {
             },
         };
         Error::Open { reason }
+    }
+}
+
+/// Why the server's certificate was refused, if it was.
+fn certificate_fault(error: &tokio_postgres::Error) -> Option<&CertificateError> {
+    let error = error.source()?.downcast_ref::<io::Error>()?;
+    match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(fault) => Some(fault),
+        _ => None,
+    }
+}
+
+fn of_certificate(fault: &CertificateError, place: &str, words: &str) -> String {
+    match fault {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => format!(
+            "the certificate of PostgreSQL at {place} is for another host ({words}): write the host that it is for"
+        ),
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
+            "the certificate of PostgreSQL at {place} is not signed by an authority of sslrootcert ({words}): name the \
+             file of the one that signed it"
+        ),
+        _ => format!("the certificate of PostgreSQL at {place} is not valid ({words}): renew it"),
     }
 }
 

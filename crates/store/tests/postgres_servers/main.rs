@@ -6,3 +6,4 @@ mod commits_of_others;
 mod faults;
 mod kit;
 mod opening;
+mod tls;
