@@ -105,6 +105,8 @@ impl Committer {
                     }
                 },
             };
+            // Writers that were just answered get their turn first: what they write next goes into this batch, not the next.
+            tokio::task::yield_now().await;
             let batch = self.fill(first, &mut queued);
             self.commit(batch).await;
         }
