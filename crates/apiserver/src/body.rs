@@ -9,7 +9,7 @@ use futures::Stream;
 use http_body::{Frame, SizeHint};
 
 /// The stream broke: the client sees the connection end early, which it takes as an error.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Aborted;
 
 impl std::fmt::Display for Aborted {

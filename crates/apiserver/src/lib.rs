@@ -8,6 +8,7 @@ mod api;
 pub mod auth;
 mod body;
 mod bootstrap;
+mod compress;
 mod discovery;
 mod endpoints;
 mod kinds;

@@ -19,7 +19,7 @@ use crate::request::negotiate::JSON;
 use crate::request::path::{self, Place, ResourcePath};
 use crate::request::query::Query;
 use crate::request::verb::Verb;
-use crate::{request, verbs};
+use crate::{compress, request, verbs};
 
 /// A request that takes longer is logged.
 const SLOW: Duration = Duration::from_secs(1);
@@ -82,13 +82,22 @@ where
         Target::Resource { verb, .. } => Some(api.gate.enter(verb.is_mutating(), &api.limits)?),
         Target::Plain { .. } => None,
     };
-    match target {
+    let gzip = compress::is_wanted(&head.headers) && may_be_compressed(&target);
+    let response = match target {
         Target::Resource { verb, place } => {
             let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
-            verbs::dispatch(api, verb, place, query, head.headers, body).await
+            verbs::dispatch(api, verb, place, query, head.headers, body).await?
         }
-        Target::Plain { method, path } => endpoints::answer(api, &method, &path, &query, &head.headers).await,
-    }
+        Target::Plain { method, path } => {
+            endpoints::answer(api, &method, &path, &query, &head.headers).await?
+        }
+    };
+    Ok(if gzip { compress::compress(response).await } else { response })
+}
+
+/// Reads are, but not watches, whose events must not wait in an encoder.
+fn may_be_compressed(target: &Target) -> bool {
+    matches!(target, Target::Resource { verb: Verb::Get | Verb::List, .. } | Target::Plain { .. })
 }
 
 /// Reads what is asked for. Nothing of the body is read, and nobody is trusted yet.
