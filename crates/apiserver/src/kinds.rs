@@ -3,78 +3,69 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use model::conversion::conversion;
 use model::error::FieldError;
 use model::kinds::{self, KindRules};
 use model::names::NameRule;
+use model::resources::{self, Part, Row, Version};
 use model::schema::{self, Schema, TypeId, check};
 use model::validation::validate_standard_finalizers;
 use serde_json::{Value, json};
 
-use crate::registry::{Object, ResourceType, Strategy, Subresource, TableRenderer};
+use crate::registry::{Object, ResourceType, StoredAs, Strategy, Subresource, TableRenderer};
 use crate::request::verb::{Verb, Verbs};
 
-/// One built-in resource.
-struct Row {
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    short_names: &'static [&'static str],
-    namespaced: bool,
-}
-
-const fn row(
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    short_names: &'static [&'static str],
-    namespaced: bool,
-) -> Row {
-    Row { group, version, kind, plural, short_names, namespaced }
-}
-
-/// In the order in which discovery lists groups.
-const TABLE: [Row; 8] = [
-    row("", "v1", "ConfigMap", "configmaps", &["cm"], true),
-    row("", "v1", "Event", "events", &["ev"], true),
-    row("", "v1", "Namespace", "namespaces", &["ns"], false),
-    row("", "v1", "Secret", "secrets", &[], true),
-    row("", "v1", "ServiceAccount", "serviceaccounts", &["sa"], true),
-    row("storage.k8s.io", "v1", "StorageClass", "storageclasses", &["sc"], false),
-    row("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", &["pc"], false),
-    row("coordination.k8s.io", "v1", "Lease", "leases", &[], true),
-];
-
-/// Every built-in resource type.
+/// Every built-in resource type that can be served: one whose objects are stored.
 pub(crate) fn built_in() -> Vec<ResourceType> {
-    TABLE.iter().map(resource_type).collect()
+    let of_version = |entry: &'static Version| {
+        let stored = entry.resources.iter().filter(|row| row.verbs.contains(&"watch"));
+        stored.map(|row| resource_type(entry, row))
+    };
+    resources::TABLE.iter().flat_map(of_version).collect()
 }
 
-fn resource_type(row: &Row) -> ResourceType {
-    let rules = kinds::rules(row.group, row.kind).expect("a test reads the rules of every row of this table");
+fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
+    let has_status = row.subresources.iter().any(|part| part.name == "status");
+    let rules = kinds::rules(of.group, row.kind).unwrap_or_else(|| kinds::plain_rules(has_status));
     let type_id = schema::builtin()
-        .by_kind(row.group, row.version, row.kind)
-        .expect("a test reads every row of this table from the schema");
-    let mut resource_type = ResourceType::new(row.group, row.version, row.kind, row.plural);
-    resource_type.short_names = row.short_names.iter().map(|name| (*name).to_owned()).collect();
+        .by_kind(of.group, of.version, row.kind)
+        .expect("a test reads every row of the table from the schema");
+    let mut resource_type = ResourceType::new(of.group, of.version, row.kind, row.plural);
+    resource_type.short_names = texts(row.short_names);
+    resource_type.categories = texts(row.categories);
     resource_type.namespaced = row.namespaced;
+    resource_type.verbs = verbs(row.verbs);
+    // Parts without rules cannot be served.
+    let parts = row.subresources.iter().filter(|part| rules.subresource(part.name).is_some());
+    resource_type.subresources = parts.map(subresource).collect();
+    resource_type.stored_as = row.stored_as.map(|(group, version)| StoredAs {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        conversion: conversion(of.group, of.version, row.kind),
+    });
     resource_type.protobuf = true;
-    resource_type.subresources = rules.subresources.iter().map(|sub| subresource(sub.name)).collect();
-    if resource_type.is_namespace() {
-        resource_type.verbs = Verbs::ALL.without(Verb::DeleteCollection);
-    }
     let selectable = rules.selectable.iter().map(|field| field.path).collect();
     resource_type.strategy = Arc::new(BuiltIn { rules, type_id, selectable });
     resource_type.table = Arc::new(Columns(rules));
     resource_type
 }
 
-fn subresource(name: &str) -> Subresource {
-    match name {
-        "status" => Subresource::status(),
-        other => Subresource { name: other.to_owned(), verbs: Verbs::of(&[Verb::Update]) },
+fn subresource(part: &Part) -> Subresource {
+    let text = str::to_owned;
+    Subresource {
+        name: text(part.name),
+        kind: part.kind.map(|(group, version, kind)| (text(group), text(version), text(kind))),
+        verbs: verbs(part.verbs),
     }
+}
+
+fn verbs(names: &[&str]) -> Verbs {
+    let verbs: Vec<Verb> = names.iter().copied().filter_map(Verb::from_name).collect();
+    Verbs::of(&verbs)
+}
+
+fn texts(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// The strategy of all built-in kinds.
@@ -203,7 +194,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_has_a_schema_and_rules() {
-        assert_eq!(built_in().len(), TABLE.len());
+    fn every_row_has_a_schema() {
+        for entry in resources::TABLE {
+            for row in entry.resources {
+                let found = schema::builtin().by_kind(entry.group, entry.version, row.kind);
+                assert!(found.is_some(), "{} {} {}", entry.group, entry.version, row.kind);
+            }
+        }
+        assert!(built_in().len() > 50);
     }
 }

@@ -3,6 +3,7 @@
 //! Everything here is a plain function or a plain value: no I/O, no async, no clock that was not passed in.
 
 pub mod attributes;
+pub mod conversion;
 pub mod encoded;
 pub mod error;
 pub mod json;
@@ -12,6 +13,7 @@ pub mod names;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;
+pub mod resources;
 pub mod revision;
 pub mod schema;
 pub mod selector;

@@ -1,5 +1,6 @@
 //! Two answers side by side.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -51,6 +52,9 @@ fn walk(at: String, expected: Option<&Value>, found: Option<&Value>, out: &mut V
                 walk(inner, a.get(key), b.get(key), out);
             }
         }
+        (Some(Value::Array(a)), Some(Value::Array(b))) if let Some((a, b)) = named(a, b) => {
+            walk_named(&at, &a, &b, out);
+        }
         (Some(Value::Array(a)), Some(Value::Array(b))) => {
             for index in 0..a.len().max(b.len()) {
                 walk(format!("{at}/{index}"), a.get(index), b.get(index), out);
@@ -61,4 +65,42 @@ fn walk(at: String, expected: Option<&Value>, found: Option<&Value>, out: &mut V
             out.push(Difference { at, expected: expected.cloned(), found: found.cloned() });
         }
     }
+}
+
+/// The entries of a list with their names.
+type Named<'a> = Vec<(&'a str, &'a Value)>;
+
+/// Lists whose entries all have a name of their own: they are compared by name, so that one entry more or less is one difference.
+fn named<'a>(a: &'a [Value], b: &'a [Value]) -> Option<(Named<'a>, Named<'a>)> {
+    const NAMES: [&str; 5] = ["/resource", "/subresource", "/name", "/version", "/metadata/name"];
+    let by = |list: &'a [Value], pointer: &str| -> Option<Named<'a>> {
+        let entries: Named<'a> = list
+            .iter()
+            .map(|entry| Some((entry.pointer(pointer)?.as_str()?, entry)))
+            .collect::<Option<_>>()?;
+        let names: BTreeSet<&str> = entries.iter().map(|(name, _)| *name).collect();
+        (names.len() == entries.len()).then_some(entries)
+    };
+    NAMES.iter().find_map(|pointer| Some((by(a, pointer)?, by(b, pointer)?)))
+}
+
+fn walk_named(at: &str, a: &Named<'_>, b: &Named<'_>, out: &mut Vec<Difference>) {
+    let common = |these: &Named<'_>, those: &Named<'_>| -> Vec<Value> {
+        let shared = these.iter().filter(|(name, _)| find(those, name).is_some());
+        shared.map(|(name, _)| Value::from(*name)).collect()
+    };
+    let (expected, found) = (common(a, b), common(b, a));
+    if expected != found {
+        let (expected, found) = (Some(expected.into()), Some(found.into()));
+        out.push(Difference { at: format!("{at}/order"), expected, found });
+    }
+    let missing = b.iter().filter(|(name, _)| find(a, name).is_none());
+    for (name, _) in a.iter().chain(missing) {
+        let inner = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+        walk(inner, find(a, name), find(b, name), out);
+    }
+}
+
+fn find<'a>(list: &Named<'a>, name: &str) -> Option<&'a Value> {
+    list.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
 }

@@ -94,6 +94,13 @@ fn differences_have_a_place() {
         compare(&json!({"a": [1, 2], "b": {"c/d": 1}}), &json!({"a": [1], "b": {"c/d": 2}, "e": 3}));
     let places: Vec<&str> = differences.iter().map(|difference| difference.at.as_str()).collect();
     assert_eq!(places, ["/a/1", "/b/c~1d", "/e"]);
+    let list = |names: &[&str]| json!(names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>());
+    let places = |a: &[&str], b: &[&str]| -> Vec<String> {
+        compare(&list(a), &list(b)).into_iter().map(|difference| difference.at).collect()
+    };
+    assert_eq!(places(&["a", "b/c", "d"], &["a", "d"]), ["/b~1c"]);
+    assert_eq!(places(&["a", "b"], &["b", "a"]), ["/order"]);
+    assert_eq!(places(&["a", "a"], &["a"]), ["/1"]);
 }
 
 #[test]

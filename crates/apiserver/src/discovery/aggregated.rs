@@ -57,11 +57,13 @@ fn version(registry: &Registry, group: &str, version: &str) -> Value {
 }
 
 fn resource(resource_type: &ResourceType) -> Value {
-    let kind = |kind: &str| json!({"group": "", "version": "", "kind": kind});
+    let kind =
+        |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let own = || kind("", "", &resource_type.kind);
     let verbs: Vec<&str> = resource_type.verbs.iter().map(|verb| verb.as_str()).collect();
     let mut resource = json!({
         "resource": resource_type.plural,
-        "responseKind": kind(&resource_type.kind),
+        "responseKind": own(),
         "scope": if resource_type.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": resource_type.singular,
         "verbs": verbs,
@@ -75,9 +77,10 @@ fn resource(resource_type: &ResourceType) -> Value {
     let subresources: Vec<Value> = resource_type
         .subresources
         .iter()
-        .map(|Subresource { name, verbs }| {
+        .map(|Subresource { name, kind: of, verbs }| {
             let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
-            json!({"subresource": name, "responseKind": kind(&resource_type.kind), "verbs": verbs})
+            let of = of.as_ref().map_or_else(own, |(group, version, name)| kind(group, version, name));
+            json!({"subresource": name, "responseKind": of, "verbs": verbs})
         })
         .collect();
     if !subresources.is_empty() {

@@ -40,12 +40,12 @@ pub fn resources(registry: &Registry, group: &str, version: &str) -> Option<Valu
     types.sort_by(|a, b| a.plural.cmp(&b.plural));
     let group_version = types[0].api_version();
     let resources: Vec<Value> = types.into_iter().flat_map(resource).collect();
-    Some(json!({
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": group_version,
-        "resources": resources,
-    }))
+    let mut list = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": resources});
+    // The core group's document is older than this field.
+    if !group.is_empty() {
+        list["apiVersion"] = "v1".into();
+    }
+    Some(list)
 }
 
 fn entry(name: &str, versions: &[&str]) -> Value {
@@ -58,7 +58,7 @@ fn entry(name: &str, versions: &[&str]) -> Value {
 
 /// A resource and its subresources.
 fn resource(resource_type: &ResourceType) -> Vec<Value> {
-    let ResourceType { group, version, kind, plural, singular, namespaced, .. } = resource_type;
+    let ResourceType { kind, plural, singular, namespaced, .. } = resource_type;
     let verbs: Vec<&str> = resource_type.verbs.iter().map(|verb| verb.as_str()).collect();
     let mut main = json!({
         "name": plural,
@@ -66,7 +66,7 @@ fn resource(resource_type: &ResourceType) -> Vec<Value> {
         "namespaced": namespaced,
         "kind": kind,
         "verbs": verbs,
-        "storageVersionHash": storage_version_hash(group, version, kind),
+        "storageVersionHash": stored_version(resource_type),
     });
     if !resource_type.short_names.is_empty() {
         main["shortNames"] = json!(resource_type.short_names);
@@ -75,15 +75,32 @@ fn resource(resource_type: &ResourceType) -> Vec<Value> {
         main["categories"] = json!(resource_type.categories);
     }
     let mut all = vec![main];
-    all.extend(resource_type.subresources.iter().map(|Subresource { name, verbs }| {
+    all.extend(resource_type.subresources.iter().map(|Subresource { name, kind: of, verbs }| {
         let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
-        json!({
+        let (group, version, kind) = match of {
+            Some((group, version, kind)) => (group.as_str(), version.as_str(), kind),
+            None => ("", "", kind),
+        };
+        let mut entry = json!({
             "name": format!("{plural}/{name}"),
             "singularName": "",
             "namespaced": namespaced,
             "kind": kind,
             "verbs": verbs,
-        })
+        });
+        if !version.is_empty() {
+            entry["group"] = group.into();
+            entry["version"] = version.into();
+        }
+        entry
     }));
     all
+}
+
+fn stored_version(resource_type: &ResourceType) -> String {
+    let ResourceType { group, version, kind, .. } = resource_type;
+    match &resource_type.stored_as {
+        Some(stored) => storage_version_hash(&stored.group, &stored.version, kind),
+        None => storage_version_hash(group, version, kind),
+    }
 }

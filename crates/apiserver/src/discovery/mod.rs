@@ -5,7 +5,7 @@ mod legacy;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use model::error::Error;
 use ring::digest::{SHA256, digest};
@@ -37,9 +37,7 @@ pub(crate) fn answer(
         ["apis", group, version] => legacy::resources(&registry, group, version),
         _ => None,
     };
-    let mut response = endpoints::value(&document.ok_or(Error::PathNotFound)?, query, headers)?;
-    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
-    Ok(response)
+    endpoints::value(&document.ok_or(Error::PathNotFound)?, query, headers)
 }
 
 /// Every path below which there is something.
@@ -75,7 +73,7 @@ fn aggregate(registry: &Registry, core: bool, headers: &HeaderMap) -> Result<Res
     headers.insert(ETAG, tag);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(aggregated::CONTENT_TYPE));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
-    headers.insert(VARY, HeaderValue::from(ACCEPT));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
     Ok(response)
 }
 

@@ -4,14 +4,16 @@ pub mod resource_type;
 pub mod strategy;
 pub mod table;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Resource;
+use model::error::Error;
 
-pub use resource_type::{ResourceType, Subresource};
+pub use resource_type::{ResourceType, StoredAs, Subresource};
 pub use strategy::{Object, Strategy};
 pub use table::TableRenderer;
 
@@ -20,19 +22,33 @@ pub struct Served {
     resource_type: ResourceType,
     /// Under which name its objects are stored.
     pub resource: Resource,
+    /// Which of the types that show the same stored objects it is.
+    pub view: u32,
     /// How an object begins on the wire. Objects are stored without kind and version, so that a list shows them as Kubernetes
     /// does and several versions can be views of the same bytes.
     pub opening: Bytes,
 }
 
 impl Served {
-    fn new(resource_type: ResourceType) -> Self {
+    fn new(resource_type: ResourceType, view: u32) -> Self {
         let opening = format!(
             "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
             resource_type.kind,
             resource_type.api_version()
         );
-        Self { resource: resource_type.resource(), opening: opening.into(), resource_type }
+        Self { resource: resource_type.resource(), view, opening: opening.into(), resource_type }
+    }
+
+    /// Stored bytes in the shape of this version; only where that differs are they parsed.
+    pub(crate) fn shown<'a>(&self, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+        let Some(conversion) = self.conversion() else { return Ok(Cow::Borrowed(stored)) };
+        let unreadable = |error: serde_json::Error| {
+            tracing::error!(%error, "a stored object cannot be read");
+            Error::Internal { message: "a stored object cannot be read".to_owned() }
+        };
+        let mut object: Object = serde_json::from_slice(stored).map_err(unreadable)?;
+        (conversion.from_stored)(&mut object);
+        serde_json::to_vec(&object).map(Cow::Owned).map_err(unreadable)
     }
 }
 
@@ -54,7 +70,9 @@ pub struct Registry {
 impl Registry {
     /// Adds a type; one of the same group, version and plural is replaced.
     pub fn register(&mut self, resource_type: ResourceType) {
-        let resource_type = Arc::new(Served::new(resource_type));
+        let view = self.types.iter().filter(|other| other.resource == resource_type.resource()).count();
+        let view = u32::try_from(view).unwrap_or(u32::MAX);
+        let resource_type = Arc::new(Served::new(resource_type, view));
         let same = |other: &Arc<Served>| {
             (&other.group, &other.version, &other.plural)
                 == (&resource_type.group, &resource_type.version, &resource_type.plural)

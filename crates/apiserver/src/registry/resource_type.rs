@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::Resource;
+use model::conversion::Conversion;
 use model::error::{Error, FieldError};
 
 use super::strategy::{Plain, Strategy};
@@ -34,6 +35,8 @@ pub struct ResourceType {
     pub verbs: Verbs,
     /// The parts that are read or written by themselves, in the order of their names.
     pub subresources: Vec<Subresource>,
+    /// Where its objects are those of another type, or of another version of it.
+    pub stored_as: Option<StoredAs>,
     /// Whether bodies may be protobuf.
     pub protobuf: bool,
     /// What is checked, completed and computed when objects are written.
@@ -42,11 +45,24 @@ pub struct ResourceType {
     pub table: Arc<dyn TableRenderer>,
 }
 
+/// The stored form of objects that several types, or several versions of one, show each in its own way.
+#[derive(Clone, Debug)]
+pub struct StoredAs {
+    /// The group that the objects are stored under.
+    pub group: String,
+    /// The version whose shape they are stored in.
+    pub version: String,
+    /// How that differs from this version; `None` where the fields are the same.
+    pub conversion: Option<&'static Conversion>,
+}
+
 /// A part of an object with a path of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subresource {
     /// Its name in the path.
     pub name: String,
+    /// Group, version and kind of what it gives; `None` for the object itself.
+    pub kind: Option<(String, String, String)>,
     /// What may be done with it.
     pub verbs: Verbs,
 }
@@ -54,7 +70,8 @@ pub struct Subresource {
 impl Subresource {
     /// The status, which is read, updated and patched apart from the rest.
     pub fn status() -> Self {
-        Self { name: "status".to_owned(), verbs: Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]) }
+        let verbs = Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]);
+        Self { name: "status".to_owned(), kind: None, verbs }
     }
 }
 
@@ -72,6 +89,7 @@ impl ResourceType {
             namespaced: true,
             verbs: Verbs::ALL,
             subresources: Vec::new(),
+            stored_as: None,
             protobuf: false,
             strategy: Arc::new(Plain),
             table: Arc::new(NameAndAge),
@@ -99,7 +117,12 @@ impl ResourceType {
 
     /// Under which name its objects are stored.
     pub fn resource(&self) -> Resource {
-        Resource::new(&self.group, &self.plural)
+        Resource::new(self.stored_as.as_ref().map_or(&self.group, |stored| &stored.group), &self.plural)
+    }
+
+    /// How its fields differ from those that are stored, if they do.
+    pub fn conversion(&self) -> Option<&'static Conversion> {
+        self.stored_as.as_ref().and_then(|stored| stored.conversion)
     }
 
     /// In which encodings bodies may come and go.

@@ -138,11 +138,15 @@ impl EventFrame {
     fn write(&self, out: &mut BytesMut, name: EventName, stored: &[u8]) -> Result<(), Error> {
         match (self.form.encoding, self.form.view) {
             (Encoding::Json | Encoding::Yaml, View::Whole) => {
-                write_json(out, name, |out| view::write_whole(out, &self.resource_type, stored));
+                let shown = self.resource_type.shown(stored)?;
+                write_json(out, name, |out| view::write_whole(out, &self.resource_type, &shown));
                 Ok(())
             }
             (_, View::Metadata) => self.write_value(out, name, &view::metadata(&parse(stored)?)),
-            _ => self.write_value(out, name, &parse(&view::whole(&self.resource_type, stored))?),
+            _ => {
+                let shown = self.resource_type.shown(stored)?;
+                self.write_value(out, name, &parse(&view::whole(&self.resource_type, &shown))?)
+            }
         }
     }
 
@@ -169,7 +173,7 @@ impl EventFrame {
             View::Metadata => 1,
             View::Table => 2,
         };
-        (encoding * 3 + view) * 3 + name as u32
+        ((self.resource_type.view * 2 + encoding) * 3 + view) * 3 + name as u32
     }
 }
 

@@ -56,11 +56,12 @@ impl ListFrame {
     /// One object.
     pub fn write_item(&self, out: &mut BytesMut, stored: &[u8]) -> Result<(), Error> {
         if self.form.view == View::Whole {
+            let shown = self.resource_type.shown(stored)?;
             // Built-in lists leave kind and version out of their items; custom resources have them.
             if self.resource_type.protobuf {
-                out.extend_from_slice(stored);
+                out.extend_from_slice(&shown);
             } else {
-                view::write_whole(out, &self.resource_type, stored);
+                view::write_whole(out, &self.resource_type, &shown);
             }
             return Ok(());
         }
@@ -101,8 +102,8 @@ impl ListFrame {
 
     fn item(&self, stored: &[u8]) -> Result<Value, Error> {
         match self.form.view {
-            View::Whole if self.resource_type.protobuf => parse(stored),
-            View::Whole => parse(&view::whole(&self.resource_type, stored)),
+            View::Whole if self.resource_type.protobuf => parse(&self.resource_type.shown(stored)?),
+            View::Whole => parse(&view::whole(&self.resource_type, &self.resource_type.shown(stored)?)),
             View::Metadata => Ok(view::metadata(&parse(stored)?)),
             View::Table => Ok(view::row_of(&self.resource_type, self.include.clone()?, &parse(stored)?)),
         }

@@ -29,10 +29,10 @@ pub(crate) fn object(
     warnings: &[String],
 ) -> Result<Response<Body>, Error> {
     let bytes = if call.form == Form::STORED {
-        view::whole(&call.resource_type, stored)
+        view::whole(&call.resource_type, &call.resource_type.shown(stored)?)
     } else {
         let value = match call.form.view {
-            View::Whole => parse(&view::whole(&call.resource_type, stored))?,
+            View::Whole => parse(&view::whole(&call.resource_type, &call.resource_type.shown(stored)?))?,
             View::Metadata => view::metadata(&parse(stored)?),
             View::Table => {
                 let rows = vec![view::row(call, &parse(stored)?)?];

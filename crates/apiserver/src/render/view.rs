@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use crate::registry::{ResourceType, Served};
 use crate::verbs::Call;
 
-/// The whole object as clients see it: kind and version go in front of the stored bytes.
-pub fn whole(served: &Served, stored: &[u8]) -> Bytes {
-    let mut out = BytesMut::with_capacity(served.opening.len() + stored.len());
-    write_whole(&mut out, served, stored);
+/// The whole object as clients see it: kind and version go in front of the bytes that [`Served::shown`] gives.
+pub fn whole(served: &Served, shown: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(served.opening.len() + shown.len());
+    write_whole(&mut out, served, shown);
     out.freeze()
 }
 
 /// As [`whole`], into a buffer.
-pub fn write_whole(out: &mut BytesMut, served: &Served, stored: &[u8]) {
+pub fn write_whole(out: &mut BytesMut, served: &Served, shown: &[u8]) {
     out.put_slice(&served.opening);
-    out.put_slice(stored.get(1..).unwrap_or_default());
+    out.put_slice(shown.get(1..).unwrap_or_default());
 }
 
 /// The metadata of an object.
@@ -69,6 +69,9 @@ pub fn row_of(resource_type: &ResourceType, include: Include, object: &Value) ->
         Include::Metadata => metadata(object),
         Include::Object => {
             let mut whole = fields.clone();
+            if let Some(conversion) = resource_type.conversion() {
+                (conversion.from_stored)(&mut whole);
+            }
             whole.insert("kind".to_owned(), resource_type.kind.clone().into());
             whole.insert("apiVersion".to_owned(), resource_type.api_version().into());
             Value::Object(whole)

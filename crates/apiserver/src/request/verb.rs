@@ -50,6 +50,11 @@ impl Verb {
         }
     }
 
+    /// The verb of this name, as in discovery.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.as_str() == name)
+    }
+
     /// Whether it may change what is stored.
     pub fn is_mutating(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)

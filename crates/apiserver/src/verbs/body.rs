@@ -93,6 +93,9 @@ pub fn shape(
         reason,
     };
     complaints.extend(resource_type.strategy.decode(&mut object).map_err(unfit)?);
+    if let Some(conversion) = resource_type.conversion() {
+        (conversion.to_stored)(&mut object);
+    }
     match validation {
         FieldValidation::Strict if !complaints.is_empty() => {
             Err(unfit(format!("strict decoding error: {}", complaints.join(", "))))

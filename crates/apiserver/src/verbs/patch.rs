@@ -64,6 +64,9 @@ impl Change for Patch {
         let resource_type = &call.resource_type;
         // The patch sees the object as clients see it: with kind, version and resourceVersion.
         let mut seen = old.clone();
+        if let Some(conversion) = resource_type.conversion() {
+            (conversion.from_stored)(&mut seen);
+        }
         seen.insert("kind".to_owned(), resource_type.kind.clone().into());
         seen.insert("apiVersion".to_owned(), resource_type.api_version().into());
         super::metadata::set_text(&mut seen, "resourceVersion", &revision.to_string());

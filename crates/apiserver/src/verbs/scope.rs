@@ -44,10 +44,13 @@ impl Scope {
 /// Reads the selection of a call.
 pub fn scope(call: &Call) -> Result<Scope, Error> {
     let mut requirements = selector::label::parse(call.query.text("labelSelector"))?;
-    let fields = selector::field::parse(call.query.text("fieldSelector"), &|_| true)?;
-    for field in &fields {
-        let checked = call.resource_type.strategy.check_field(&field.key);
-        checked.map_err(|message| Error::BadRequest { message })?;
+    let mut fields = selector::field::parse(call.query.text("fieldSelector"), &|_| true)?;
+    for field in &mut fields {
+        let refused = |message| Error::BadRequest { message };
+        if let Some(conversion) = call.resource_type.conversion() {
+            field.key = conversion.stored_field(&field.key).map_err(refused)?.to_owned();
+        }
+        call.resource_type.strategy.check_field(&field.key).map_err(refused)?;
     }
     requirements.extend(fields);
     let selective = !requirements.is_empty();

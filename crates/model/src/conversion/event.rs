@@ -1,0 +1,45 @@
+//! Event of `events.k8s.io`, stored as the core group's: the same fields by other names.
+
+use super::Conversion;
+use crate::kinds::Object;
+
+pub(super) const CONVERSION: Conversion = Conversion {
+    to_stored: |object| rename(object, |(own, stored)| (own, stored)),
+    from_stored: |object| rename(object, |(own, stored)| (stored, own)),
+    fields: &[
+        ("metadata.name", "metadata.name"),
+        ("metadata.namespace", "metadata.namespace"),
+        ("reason", "reason"),
+        ("regarding.kind", "involvedObject.kind"),
+        ("regarding.namespace", "involvedObject.namespace"),
+        ("regarding.name", "involvedObject.name"),
+        ("regarding.uid", "involvedObject.uid"),
+        ("regarding.apiVersion", "involvedObject.apiVersion"),
+        ("regarding.resourceVersion", "involvedObject.resourceVersion"),
+        ("regarding.fieldPath", "involvedObject.fieldPath"),
+        ("reportingController", "reportingComponent"),
+        ("type", "type"),
+    ],
+};
+
+/// Names in `events.k8s.io` and in the core group.
+const NAMES: [(&str, &str); 7] = [
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+];
+
+type Names = (&'static str, &'static str);
+
+fn rename(object: &mut Object, direction: fn(Names) -> Names) {
+    for names in NAMES {
+        let (from, to) = direction(names);
+        if let Some(value) = object.remove(from) {
+            object.insert(to.to_owned(), value);
+        }
+    }
+}

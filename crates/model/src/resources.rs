@@ -1,0 +1,338 @@
+//! Every resource that a kube-apiserver 1.35 serves by default, as rows of data, in the order of its discovery documents.
+
+/// Every verb.
+const ALL: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const CREATE: &[&str] = &["create"];
+const OBJECT: &[&str] = &["get", "patch", "update"];
+const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];
+const STREAM: &[&str] = &["create", "get"];
+
+/// A group version with its resources.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// Empty for the core group.
+    pub group: &'static str,
+    /// For instance `v1`.
+    pub version: &'static str,
+    /// In the order of their plurals.
+    pub resources: &'static [Row],
+}
+
+/// A resource.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// For instance `ConfigMap`; the singular name is the same in lower case.
+    pub kind: &'static str,
+    /// For instance `configmaps`.
+    pub plural: &'static str,
+    /// For instance `cm`.
+    pub short_names: &'static [&'static str],
+    /// For instance `all`.
+    pub categories: &'static [&'static str],
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// What may be done with it.
+    pub verbs: &'static [&'static str],
+    /// Its subresources, in the order of their names.
+    pub subresources: &'static [Part],
+    /// Group and version in which Kubernetes stores it, where they are others.
+    pub stored_as: Option<(&'static str, &'static str)>,
+}
+
+/// A subresource.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its name in the path.
+    pub name: &'static str,
+    /// Group, version and kind of what it gives or takes; `None` for the object itself.
+    pub kind: Option<(&'static str, &'static str, &'static str)>,
+    /// What may be done with it.
+    pub verbs: &'static [&'static str],
+}
+
+impl Row {
+    const fn namespaced(kind: &'static str, plural: &'static str) -> Self {
+        Self {
+            kind,
+            plural,
+            short_names: &[],
+            categories: &[],
+            namespaced: true,
+            verbs: ALL,
+            subresources: &[],
+            stored_as: None,
+        }
+    }
+
+    const fn cluster(kind: &'static str, plural: &'static str) -> Self {
+        Self { namespaced: false, ..Self::namespaced(kind, plural) }
+    }
+
+    const fn short(self, short_names: &'static [&'static str]) -> Self {
+        Self { short_names, ..self }
+    }
+
+    const fn in_categories(self, categories: &'static [&'static str]) -> Self {
+        Self { categories, ..self }
+    }
+
+    const fn only(self, verbs: &'static [&'static str]) -> Self {
+        Self { verbs, ..self }
+    }
+
+    const fn with(self, subresources: &'static [Part]) -> Self {
+        Self { subresources, ..self }
+    }
+
+    const fn stored_as(self, group: &'static str, version: &'static str) -> Self {
+        Self { stored_as: Some((group, version)), ..self }
+    }
+}
+
+/// A part of the object itself.
+const fn part(name: &'static str, verbs: &'static [&'static str]) -> Part {
+    Part { name, kind: None, verbs }
+}
+
+/// A part that gives or takes something of another kind.
+const fn other(
+    name: &'static str,
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    verbs: &'static [&'static str],
+) -> Part {
+    Part { name, kind: Some((group, version, kind)), verbs }
+}
+
+const STATUS: Part = part("status", OBJECT);
+const SCALE: Part = other("scale", "autoscaling", "v1", "Scale", OBJECT);
+
+const fn version(group: &'static str, version: &'static str, resources: &'static [Row]) -> Version {
+    Version { group, version, resources }
+}
+
+/// Every group version.
+pub const TABLE: &[Version] = &[
+    version(
+        "",
+        "v1",
+        &[
+            Row::namespaced("Binding", "bindings").only(CREATE),
+            Row::cluster("ComponentStatus", "componentstatuses").short(&["cs"]).only(&["get", "list"]),
+            Row::namespaced("ConfigMap", "configmaps").short(&["cm"]),
+            Row::namespaced("Endpoints", "endpoints").short(&["ep"]),
+            Row::namespaced("Event", "events").short(&["ev"]),
+            Row::namespaced("LimitRange", "limitranges").short(&["limits"]),
+            Row::cluster("Namespace", "namespaces")
+                .short(&["ns"])
+                .only(&["create", "delete", "get", "list", "patch", "update", "watch"])
+                .with(&[part("finalize", &["update"]), STATUS]),
+            Row::cluster("Node", "nodes")
+                .short(&["no"])
+                .with(&[other("proxy", "", "", "NodeProxyOptions", PROXY), STATUS]),
+            Row::namespaced("PersistentVolumeClaim", "persistentvolumeclaims")
+                .short(&["pvc"])
+                .with(&[STATUS]),
+            Row::cluster("PersistentVolume", "persistentvolumes").short(&["pv"]).with(&[STATUS]),
+            Row::namespaced("Pod", "pods").short(&["po"]).in_categories(&["all"]).with(&[
+                other("attach", "", "", "PodAttachOptions", STREAM),
+                other("binding", "", "", "Binding", CREATE),
+                part("ephemeralcontainers", OBJECT),
+                other("eviction", "policy", "v1", "Eviction", CREATE),
+                other("exec", "", "", "PodExecOptions", STREAM),
+                part("log", &["get"]),
+                other("portforward", "", "", "PodPortForwardOptions", STREAM),
+                other("proxy", "", "", "PodProxyOptions", PROXY),
+                part("resize", OBJECT),
+                STATUS,
+            ]),
+            Row::namespaced("PodTemplate", "podtemplates"),
+            Row::namespaced("ReplicationController", "replicationcontrollers")
+                .short(&["rc"])
+                .in_categories(&["all"])
+                .with(&[SCALE, STATUS]),
+            Row::namespaced("ResourceQuota", "resourcequotas").short(&["quota"]).with(&[STATUS]),
+            Row::namespaced("Secret", "secrets"),
+            Row::namespaced("ServiceAccount", "serviceaccounts").short(&["sa"]).with(&[other(
+                "token",
+                "authentication.k8s.io",
+                "v1",
+                "TokenRequest",
+                CREATE,
+            )]),
+            Row::namespaced("Service", "services")
+                .short(&["svc"])
+                .in_categories(&["all"])
+                .with(&[other("proxy", "", "", "ServiceProxyOptions", PROXY), STATUS]),
+        ],
+    ),
+    version(
+        "apiregistration.k8s.io",
+        "v1",
+        &[Row::cluster("APIService", "apiservices").in_categories(&["api-extensions"]).with(&[STATUS])],
+    ),
+    version(
+        "apps",
+        "v1",
+        &[
+            Row::namespaced("ControllerRevision", "controllerrevisions"),
+            Row::namespaced("DaemonSet", "daemonsets").short(&["ds"]).in_categories(&["all"]).with(&[STATUS]),
+            Row::namespaced("Deployment", "deployments")
+                .short(&["deploy"])
+                .in_categories(&["all"])
+                .with(&[SCALE, STATUS]),
+            Row::namespaced("ReplicaSet", "replicasets")
+                .short(&["rs"])
+                .in_categories(&["all"])
+                .with(&[SCALE, STATUS]),
+            Row::namespaced("StatefulSet", "statefulsets")
+                .short(&["sts"])
+                .in_categories(&["all"])
+                .with(&[SCALE, STATUS]),
+        ],
+    ),
+    version("events.k8s.io", "v1", &[Row::namespaced("Event", "events").short(&["ev"]).stored_as("", "v1")]),
+    version(
+        "authentication.k8s.io",
+        "v1",
+        &[
+            Row::cluster("SelfSubjectReview", "selfsubjectreviews").only(CREATE),
+            Row::cluster("TokenReview", "tokenreviews").only(CREATE),
+        ],
+    ),
+    version(
+        "authorization.k8s.io",
+        "v1",
+        &[
+            Row::namespaced("LocalSubjectAccessReview", "localsubjectaccessreviews").only(CREATE),
+            Row::cluster("SelfSubjectAccessReview", "selfsubjectaccessreviews").only(CREATE),
+            Row::cluster("SelfSubjectRulesReview", "selfsubjectrulesreviews").only(CREATE),
+            Row::cluster("SubjectAccessReview", "subjectaccessreviews").only(CREATE),
+        ],
+    ),
+    version(
+        "autoscaling",
+        "v2",
+        &[Row::namespaced("HorizontalPodAutoscaler", "horizontalpodautoscalers")
+            .short(&["hpa"])
+            .in_categories(&["all"])
+            .with(&[STATUS])],
+    ),
+    version(
+        "autoscaling",
+        "v1",
+        &[Row::namespaced("HorizontalPodAutoscaler", "horizontalpodautoscalers")
+            .short(&["hpa"])
+            .in_categories(&["all"])
+            .with(&[STATUS])
+            .stored_as("autoscaling", "v2")],
+    ),
+    version(
+        "batch",
+        "v1",
+        &[
+            Row::namespaced("CronJob", "cronjobs").short(&["cj"]).in_categories(&["all"]).with(&[STATUS]),
+            Row::namespaced("Job", "jobs").in_categories(&["all"]).with(&[STATUS]),
+        ],
+    ),
+    version(
+        "certificates.k8s.io",
+        "v1",
+        &[Row::cluster("CertificateSigningRequest", "certificatesigningrequests")
+            .short(&["csr"])
+            .with(&[part("approval", OBJECT), STATUS])],
+    ),
+    version(
+        "networking.k8s.io",
+        "v1",
+        &[
+            Row::cluster("IngressClass", "ingressclasses"),
+            Row::namespaced("Ingress", "ingresses").short(&["ing"]).with(&[STATUS]),
+            Row::cluster("IPAddress", "ipaddresses").short(&["ip"]),
+            Row::namespaced("NetworkPolicy", "networkpolicies").short(&["netpol"]),
+            Row::cluster("ServiceCIDR", "servicecidrs").with(&[STATUS]),
+        ],
+    ),
+    version(
+        "policy",
+        "v1",
+        &[Row::namespaced("PodDisruptionBudget", "poddisruptionbudgets").short(&["pdb"]).with(&[STATUS])],
+    ),
+    version(
+        "rbac.authorization.k8s.io",
+        "v1",
+        &[
+            Row::cluster("ClusterRoleBinding", "clusterrolebindings"),
+            Row::cluster("ClusterRole", "clusterroles"),
+            Row::namespaced("RoleBinding", "rolebindings"),
+            Row::namespaced("Role", "roles"),
+        ],
+    ),
+    version(
+        "storage.k8s.io",
+        "v1",
+        &[
+            Row::cluster("CSIDriver", "csidrivers"),
+            Row::cluster("CSINode", "csinodes"),
+            Row::namespaced("CSIStorageCapacity", "csistoragecapacities"),
+            Row::cluster("StorageClass", "storageclasses").short(&["sc"]),
+            Row::cluster("VolumeAttachment", "volumeattachments").with(&[STATUS]),
+            Row::cluster("VolumeAttributesClass", "volumeattributesclasses")
+                .short(&["vac"])
+                .stored_as("storage.k8s.io", "v1beta1"),
+        ],
+    ),
+    version(
+        "admissionregistration.k8s.io",
+        "v1",
+        &[
+            Row::cluster("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
+                .in_categories(&["api-extensions"]),
+            Row::cluster("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+                .in_categories(&["api-extensions"])
+                .with(&[STATUS]),
+            Row::cluster("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
+                .in_categories(&["api-extensions"]),
+            Row::cluster("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
+                .in_categories(&["api-extensions"]),
+        ],
+    ),
+    version(
+        "apiextensions.k8s.io",
+        "v1",
+        &[Row::cluster("CustomResourceDefinition", "customresourcedefinitions")
+            .short(&["crd", "crds"])
+            .in_categories(&["api-extensions"])
+            .with(&[STATUS])
+            .stored_as("apiextensions.k8s.io", "v1beta1")],
+    ),
+    version("scheduling.k8s.io", "v1", &[Row::cluster("PriorityClass", "priorityclasses").short(&["pc"])]),
+    version("coordination.k8s.io", "v1", &[Row::namespaced("Lease", "leases")]),
+    version("node.k8s.io", "v1", &[Row::cluster("RuntimeClass", "runtimeclasses")]),
+    version("discovery.k8s.io", "v1", &[Row::namespaced("EndpointSlice", "endpointslices")]),
+    version(
+        "resource.k8s.io",
+        "v1",
+        &[
+            Row::cluster("DeviceClass", "deviceclasses"),
+            Row::namespaced("ResourceClaim", "resourceclaims").with(&[STATUS]),
+            Row::namespaced("ResourceClaimTemplate", "resourceclaimtemplates"),
+            Row::cluster("ResourceSlice", "resourceslices"),
+        ],
+    ),
+    version(
+        "flowcontrol.apiserver.k8s.io",
+        "v1",
+        &[
+            Row::cluster("FlowSchema", "flowschemas").with(&[STATUS]),
+            Row::cluster("PriorityLevelConfiguration", "prioritylevelconfigurations").with(&[STATUS]),
+        ],
+    ),
+];
+
+/// The row of a kind.
+pub fn row(group: &str, version: &str, kind: &str) -> Option<&'static Row> {
+    let found = TABLE.iter().find(|entry| entry.group == group && entry.version == version)?;
+    found.resources.iter().find(|row| row.kind == kind)
+}
