@@ -12,6 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
     ("process", &[]),
+    ("descriptions", &[]),
     ("apiserver", &["descriptions", "model", "process", "store"]),
     ("orlop", &["apiserver", "model", "process", "store"]),
     ("example-scores", &["apiserver", "model", "process", "store"]),
@@ -19,7 +20,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("bench", &["apiserver", "model", "pgtest", "process", "store"]),
     ("oracle", &["model"]),
     ("schema-gen", &[]),
-    ("descriptions", &[]),
     ("xtask", &[]),
 ];
 
