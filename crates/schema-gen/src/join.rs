@@ -9,8 +9,6 @@ use crate::facts::{Facts, FieldFacts, TypeFacts};
 use crate::openapi::{self, Definition, Shape};
 use crate::protobuf::{self, Message, Messages, fold};
 
-const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-
 /// The text of the table, without its head.
 pub fn table(
     definitions: &BTreeMap<String, Definition>,
@@ -126,9 +124,7 @@ impl Join<'_> {
             let slash = if group.is_empty() { "" } else { "/" };
             let _ = write!(text, " {group}{slash}{version}");
         }
-        let metadata = self.definition.fields.get("metadata").map(|field| &field.shape);
-        let has_metadata = metadata == Some(&Shape::Object(OBJECT_META.to_owned()));
-        if self.is_kind() && has_metadata && !self.definition.has_list {
+        if self.is_kind() && !self.definition.has_list && !text.ends_with(" *") {
             text += " single";
         }
         if message.is_some_and(|message| message.markers.get("structType") == Some("atomic")) {

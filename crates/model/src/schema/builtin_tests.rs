@@ -16,6 +16,11 @@ fn read(api_version: &str, kind: &str, mut body: Value) -> Result<Value, String>
 }
 
 #[test]
+fn every_line_can_be_read() {
+    assert_eq!(parse(TABLE).err(), None);
+}
+
+#[test]
 fn every_field_has_a_tag() {
     let has_none =
         |field: &&Field| field.tags().is_empty() && field.name != "apiVersion" && field.name != "kind";

@@ -92,12 +92,13 @@ fn embedded_structs_are_one_level_deeper_in_protobuf_only() {
 fn a_bad_table_is_refused_with_its_line() {
     for (text, problem) in [
         (" name string", "line 1: no type to belong to"),
+        ("T\n", "line 1: a type outside of any package"),
         ("package a b\nT\n name strin", "line 3: \"strin\" is not a shape"),
-        ("package a b\nT\n name U", "line 0: a.U is referred to, but not there"),
-        ("package a b\nT\nT\n", "line 0: T is there twice"),
+        ("package a b\nT\n name U", "line 3: a.U is referred to, but not there"),
+        ("package a b\nT\nT\n", "line 3: T is there twice"),
         ("package a b\nT\n name string #x", "line 3: \"x\" is not a tag"),
         ("package a b\nT\n name string map(a", "line 3: \"map(a\" is not a kind of list"),
-        ("package a b\nT\n name string #1.2", "line 0: no embedded struct has the tag [1]"),
+        ("package a b\nT\n name string #1.2", "line 3: no embedded struct has the tag [1]"),
     ] {
         assert_eq!(parse(text).unwrap_err().to_string(), problem);
     }

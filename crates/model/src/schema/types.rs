@@ -1,6 +1,12 @@
 //! The table in memory: types by number, their fields by name and by protobuf tag.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use super::lines::{self, Source};
 
 /// A text that is mostly a slice of the built-in table, and owned where it was made at run time.
 pub type Name = Cow<'static, str>;
@@ -13,8 +19,20 @@ pub struct TypeId(pub(super) u32);
 #[derive(Debug)]
 pub struct Schema {
     types: Vec<Type>,
-    by_name: Vec<TypeId>,
-    by_kind: Vec<TypeId>,
+    names: Arc<Names>,
+    kinds: HashMap<Kind, TypeId>,
+}
+
+/// Group, version and kind; stars where it is a kind in every group and version.
+pub(super) type Kind = (&'static str, &'static str, &'static str);
+
+/// The numbers of the types of a table.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The alias of each package, and where its OpenAPI names begin.
+    pub packages: Vec<(&'static str, &'static str)>,
+    /// By the alias of the package and the name of the type.
+    pub ids: HashMap<(&'static str, &'static str), TypeId>,
 }
 
 /// A struct of the API.
@@ -30,8 +48,16 @@ pub struct Type {
     pub everywhere: bool,
     /// Whether apply owns it as a whole (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
-    /// Whether it is a kind that has object metadata but no list, as `Scale`.
-    pub single: bool,
+    /// The kind that is a list of it, if there is one.
+    pub list: Option<TypeId>,
+    /// What is known only once somebody looks at it: no program needs most of the types.
+    body: OnceLock<Body>,
+    source: Source,
+}
+
+/// The fields of a type, and two orders of them.
+#[derive(Debug)]
+pub(super) struct Body {
     fields: Box<[Field]>,
     written: Box<[u16]>,
     wire: Wire,
@@ -184,15 +210,9 @@ pub enum Entry {
 }
 
 impl Schema {
-    /// Builds the look-ups. Types that refer to others do so by their position in `types`.
-    pub(super) fn new(types: Vec<Type>) -> Self {
-        let ids = || (0..types.len()).map(|i| TypeId(u32::try_from(i).expect("far fewer types than 2^32")));
-        let at = |id: TypeId| &types[id.0 as usize];
-        let mut by_name: Vec<TypeId> = ids().collect();
-        by_name.sort_by_key(|id| (&at(*id).package, &at(*id).name));
-        let mut by_kind: Vec<TypeId> = ids().filter(|id| at(*id).kind_key().is_some()).collect();
-        by_kind.sort_by_key(|id| at(*id).kind_key());
-        Self { types, by_name, by_kind }
+    /// Types that refer to others do so by their position in `types`.
+    pub(super) fn new(types: Vec<Type>, names: Arc<Names>, kinds: HashMap<Kind, TypeId>) -> Self {
+        Self { types, names, kinds }
     }
 
     /// The type with this number; the number must be of this schema.
@@ -207,24 +227,25 @@ impl Schema {
 
     /// The type with this OpenAPI name, such as `io.k8s.api.core.v1.ConfigMap`.
     pub fn by_name(&self, name: &str) -> Option<TypeId> {
-        let wanted = name.rsplit_once('.')?;
-        let key = |id: &TypeId| (&*self.get(*id).package, &*self.get(*id).name);
-        self.by_name.binary_search_by(|id| key(id).cmp(&wanted)).ok().map(|at| self.by_name[at])
+        let (package, name) = name.rsplit_once('.')?;
+        let (alias, _) = self.names.packages.iter().find(|(_, prefix)| *prefix == package)?;
+        self.or_list(name, |name| self.names.ids.get(&(*alias, name)).copied())
     }
 
     /// The type of a kind; kinds that exist everywhere are found in any group and version.
     pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<TypeId> {
-        let find = |wanted| {
-            let key = |id: &TypeId| self.get(*id).kind_key().expect("only kinds are in by_kind");
-            self.by_kind.binary_search_by(|id| key(id).cmp(&wanted)).ok().map(|at| self.by_kind[at])
-        };
-        find((group, version, kind)).or_else(|| find(("*", "*", kind)))
+        let own = self.or_list(kind, |kind| self.kinds.get(&(group, version, kind)).copied());
+        own.or_else(|| self.kinds.get(&("*", "*", kind)).copied())
+    }
+
+    /// What is found by a name, or the list of what is found by the name without its ending.
+    fn or_list(&self, name: &str, find: impl Fn(&str) -> Option<TypeId>) -> Option<TypeId> {
+        find(name).or_else(|| self.get(find(name.strip_suffix("List")?)?).list)
     }
 }
 
-impl Type {
-    /// A type with these fields.
-    pub(super) fn new(package: Name, name: Name, mut fields: Vec<Field>) -> Self {
+impl Body {
+    pub(super) fn new(mut fields: Vec<Field>) -> Self {
         if !fields.is_sorted_by(|a, b| a.name < b.name) {
             fields.sort_by(|a, b| a.name.cmp(&b.name));
         }
@@ -236,17 +257,37 @@ impl Type {
                 written.push(index);
             }
         }
+        Self { fields: fields.into(), written: written.into(), wire }
+    }
+}
+
+impl Type {
+    /// A type whose fields come from a source.
+    pub(super) fn new(package: Name, name: Name, source: Source) -> Self {
         Self {
             package,
             name,
             group_version: None,
             everywhere: false,
             atomic: false,
-            single: false,
-            fields: fields.into(),
-            written: written.into(),
-            wire,
+            list: None,
+            body: OnceLock::new(),
+            source,
         }
+    }
+
+    fn body(&self) -> &Body {
+        self.body.get_or_init(|| {
+            lines::read(&self.source)
+                .expect("`parse` has read every line, and so has a test of the built-in table")
+        })
+    }
+
+    /// Reads its fields.
+    pub(super) fn load(&self) -> Result<(), lines::TableError> {
+        let body = lines::read(&self.source)?;
+        self.body.get_or_init(|| body);
+        Ok(())
     }
 
     /// The OpenAPI name.
@@ -262,31 +303,25 @@ impl Type {
 
     /// Its fields, sorted by name.
     pub fn fields(&self) -> &[Field] {
-        &self.fields
+        &self.body().fields
     }
 
     /// The field with this JSON name.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        let at = self.fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
-        Some(&self.fields[at])
+        let fields = self.fields();
+        let at = fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
+        Some(&fields[at])
     }
 
     /// The fields that are there in every object that Go writes.
     pub fn written(&self) -> impl Iterator<Item = &Field> {
-        self.written.iter().map(|index| &self.fields[usize::from(*index)])
+        let body = self.body();
+        body.written.iter().map(|index| &body.fields[usize::from(*index)])
     }
 
     /// Its protobuf message.
     pub fn wire(&self) -> &Wire {
-        &self.wire
-    }
-
-    fn kind_key(&self) -> Option<(&str, &str, &str)> {
-        if self.everywhere {
-            return Some(("*", "*", &self.name));
-        }
-        let (group, version) = self.group_version.as_ref()?;
-        Some((group, version, &self.name))
+        &self.body().wire
     }
 }
 
