@@ -2,6 +2,8 @@
 //!
 //! Each check gives a list of what is wrong, in the words of Kubernetes; it is empty if nothing is.
 
+use crate::kinds;
+
 /// What the names of a resource type have to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
@@ -13,6 +15,8 @@ pub enum NameRule {
     Dns1035Label,
     /// Whatever can be a segment of a path: roles, for example.
     PathSegment,
+    /// An IP address in its usual form.
+    IpAddress,
 }
 
 impl NameRule {
@@ -23,6 +27,7 @@ impl NameRule {
             Self::Dns1123Label => dns1123_label(name),
             Self::Dns1035Label => dns1035_label(name),
             Self::PathSegment => path_segment(name),
+            Self::IpAddress => kinds::strict_ip(name),
         }
     }
 
@@ -30,6 +35,7 @@ impl NameRule {
     pub fn check_prefix(self, prefix: &str) -> Vec<String> {
         match self {
             Self::PathSegment => forbidden_in_paths(prefix),
+            Self::IpAddress => kinds::strict_ip(prefix),
             // Kubernetes puts an `a` in place of the dash and of the byte before it.
             _ if prefix.ends_with('-') => match prefix.len().checked_sub(2).and_then(|end| prefix.get(..end))
             {
@@ -57,7 +63,11 @@ const NAME_EXAMPLES: &[&str] = &["MyName", "my.name", "123-abc"];
 
 /// Labels of lower case letters, digits and dashes, joined by dots; at most 253 bytes.
 pub fn dns1123_subdomain(value: &str) -> Vec<String> {
-    let mut messages = too_long(value, SUBDOMAIN_LENGTH);
+    subdomain(value, "characters")
+}
+
+fn subdomain(value: &str, unit: &str) -> Vec<String> {
+    let mut messages = too_long(value, SUBDOMAIN_LENGTH, unit);
     if !is_subdomain(value) {
         let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
                      and must start and end with an alphanumeric character";
@@ -68,7 +78,7 @@ pub fn dns1123_subdomain(value: &str) -> Vec<String> {
 
 /// Lower case letters, digits and dashes, no dash at the ends; at most 63 bytes.
 pub fn dns1123_label(value: &str) -> Vec<String> {
-    let mut messages = too_long(value, LABEL_LENGTH);
+    let mut messages = too_long(value, LABEL_LENGTH, "characters");
     if is_label(value) {
         return messages;
     }
@@ -84,11 +94,22 @@ pub fn dns1123_label(value: &str) -> Vec<String> {
 
 /// As [`dns1123_label`], and the first character is a letter.
 pub fn dns1035_label(value: &str) -> Vec<String> {
-    let mut messages = too_long(value, LABEL_LENGTH);
+    let mut messages = too_long(value, LABEL_LENGTH, "characters");
     if !(is_label(value) && value.starts_with(|c: char| c.is_ascii_lowercase())) {
         let words = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
                      start with an alphabetic character, and end with an alphanumeric character";
         messages.push(mismatch(words, LABEL_1035_PATTERN, &["my-name", "abc-123"]));
+    }
+    messages
+}
+
+/// A star in place of the first label of a subdomain.
+pub fn wildcard_subdomain(value: &str) -> Vec<String> {
+    let mut messages = too_long(value, SUBDOMAIN_LENGTH, "characters");
+    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
+        let words = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must \
+                     consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character";
+        messages.push(mismatch(words, &format!(r"\*\.{SUBDOMAIN_PATTERN}"), &["*.example.com"]));
     }
     messages
 }
@@ -103,7 +124,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
             let wrong = if prefix.is_empty() {
                 vec!["must be non-empty".to_owned()]
             } else {
-                dns1123_subdomain(prefix)
+                subdomain(prefix, "bytes")
             };
             messages.extend(wrong.into_iter().map(|message| format!("prefix part {message}")));
             *name
@@ -116,7 +137,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
             )];
         }
     };
-    let mut wrong = too_long(name, NAME_LENGTH);
+    let mut wrong = too_long(name, NAME_LENGTH, "bytes");
     if name.is_empty() {
         wrong.push("must be non-empty".to_owned());
     }
@@ -129,7 +150,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
 
 /// The value of a label: empty, or letters, digits, dashes, dots and underscores; at most 63 bytes.
 pub fn label_value(value: &str) -> Vec<String> {
-    let mut messages = too_long(value, LABEL_LENGTH);
+    let mut messages = too_long(value, LABEL_LENGTH, "bytes");
     if !value.is_empty() && !is_name(value) {
         let words = format!("a valid label must be an empty string or {}", &NAME_WORDS["must ".len()..]);
         messages.push(mismatch(&words, VALUE_PATTERN, &["MyValue", "my_value", "12345"]));
@@ -185,8 +206,9 @@ fn is_name(value: &str) -> bool {
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-fn too_long(value: &str, limit: usize) -> Vec<String> {
-    if value.len() > limit { vec![format!("must be no more than {limit} bytes")] } else { Vec::new() }
+/// Kubernetes counts bytes always, but says so only of labels.
+fn too_long(value: &str, limit: usize, unit: &str) -> Vec<String> {
+    if value.len() > limit { vec![format!("must be no more than {limit} {unit}")] } else { Vec::new() }
 }
 
 /// Kubernetes' way to say that a text does not match a pattern; the two spaces are its own.
@@ -267,7 +289,7 @@ mod tests {
         assert_eq!(dns1123_subdomain("_"), [subdomain]);
         assert_eq!(dns1123_label("_"), [label]);
         assert_eq!(dns1123_label("a.b"), ["must not contain dots"]);
-        assert_eq!(dns1123_label(&"a".repeat(64)), ["must be no more than 63 bytes"]);
+        assert_eq!(dns1123_label(&"a".repeat(64)), ["must be no more than 63 characters"]);
         assert_eq!(dns1035_label("1"), [label_1035]);
         assert_eq!(qualified_name("a/b/c"), [key]);
         assert_eq!(qualified_name("-"), [name_part]);

@@ -99,6 +99,14 @@ impl FieldError {
         Self::without_value(FieldErrorKind::Internal, path, detail)
     }
 
+    /// Shows the value as this text: Go writes the fields of a struct in the order of their declaration.
+    pub fn showing(mut self, value: &str) -> Self {
+        self.value = None;
+        self.detail =
+            if self.detail.is_empty() { value.to_owned() } else { format!("{value}: {}", self.detail) };
+        self
+    }
+
     /// What is wrong, without the path.
     pub fn body(&self) -> String {
         let mut body = self.kind.title().to_owned();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::age::since;
-use super::object::text;
+use super::object::{entries, text};
 use super::{Object, rules};
 
 /// A column of a table.
@@ -72,4 +72,30 @@ pub(super) fn created_at(object: &Object) -> Value {
 pub(super) fn age(object: &Object, now: jiff::Timestamp) -> Value {
     let age = since(text(object, &["metadata", "creationTimestamp"]), now);
     age.unwrap_or_else(|| "<unknown>".to_owned()).into()
+}
+
+/// A text, or a word for none.
+pub(super) fn or_none(text: String) -> Value {
+    if text.is_empty() { "<none>".into() } else { text.into() }
+}
+
+/// Labels as selectors write them, or a word for none.
+pub(super) fn labels(object: &Object, path: &[&str]) -> Value {
+    let pairs = entries(object, path);
+    let pairs: Vec<String> =
+        pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    or_none(pairs.join(","))
+}
+
+/// The first three of a list and how many more there are; a word if there is nothing to show.
+pub(super) fn some_of(list: impl Iterator<Item = String>, nothing: &str) -> Value {
+    const SHOWN: usize = 3;
+    let mut shown: Vec<String> = list.collect();
+    let more = shown.len().saturating_sub(SHOWN);
+    shown.truncate(SHOWN);
+    match (shown.join(","), more) {
+        (text, 0) if text.is_empty() => nothing.into(),
+        (text, 0) => text.into(),
+        (text, more) => format!("{text} + {more} more...").into(),
+    }
 }

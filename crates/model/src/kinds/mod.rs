@@ -3,12 +3,17 @@
 //! Objects come here as [`crate::schema::check`] leaves them. A kind that is not listed has no rules of its own.
 //! Metadata is checked elsewhere, by the same rules for all kinds.
 
+mod address;
 mod age;
+mod claims;
 mod columns;
 mod coordination;
 mod core;
+mod discovery;
 mod label_selector;
+mod networking;
 mod object;
+mod quantities;
 mod rbac;
 mod scheduling;
 mod storage;
@@ -16,13 +21,16 @@ mod storage;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use crate::error::{FieldError, quote};
 use crate::names::NameRule;
 
+pub use address::strict_ip;
 pub use age::human_duration;
+pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
 pub use columns::{Column, cells, columns};
 
 /// An object as a tree of values.
@@ -57,6 +65,13 @@ pub struct KindRules {
     pub holds_deletion: fn(&Object) -> bool,
     /// Why an object with this name may never be deleted.
     pub forbids_deletion: fn(&str) -> Option<&'static str>,
+    /// Fills in what the server hands out, before anything else is prepared: the new version, and the old one unless it
+    /// is created.
+    pub allocate: Option<Allocate>,
+    /// What a valid object has for itself alone.
+    pub claims: fn(&Object) -> BTreeSet<Claim>,
+    /// The resources, by group and plural, of which the object with the same name ends with this one.
+    pub ends_with: &'static [(&'static str, &'static str)],
     /// The ways to write only a part of it.
     pub subresources: &'static [Subresource],
     /// Whether `metadata.generation` counts the changes of anything but metadata and status.
@@ -70,6 +85,9 @@ pub struct KindRules {
     columns: &'static [Column],
     cells: fn(&Object, jiff::Timestamp) -> Vec<Value>,
 }
+
+/// Fills in what the server hands out, or says why it cannot.
+pub type Allocate = fn(&mut Object, Option<&Object>, &mut Pool<'_>) -> Result<(), Refusal>;
 
 /// A part of an object that is written by itself, such as `status`.
 #[derive(Debug)]
@@ -92,8 +110,15 @@ pub struct SelectableField {
 }
 
 /// The kinds that have rules, by group.
-const GROUPS: &[&[KindRules]] =
-    &[coordination::RULES, core::RULES, rbac::RULES, scheduling::RULES, storage::RULES];
+const GROUPS: &[&[KindRules]] = &[
+    coordination::RULES,
+    core::RULES,
+    discovery::RULES,
+    networking::RULES,
+    rbac::RULES,
+    scheduling::RULES,
+    storage::RULES,
+];
 
 fn all() -> impl Iterator<Item = &'static KindRules> {
     GROUPS.iter().copied().flatten()
@@ -149,6 +174,9 @@ impl KindRules {
         prepare_delete: |_| {},
         holds_deletion: |_| false,
         forbids_deletion: |_| None,
+        allocate: None,
+        claims: |_| BTreeSet::new(),
+        ends_with: &[],
         subresources: &[],
         counts_generations: false,
         create_on_update: false,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Object;
 use crate::error::FieldError;
+use crate::names::{label_value, qualified_name};
 
 /// The value at a path.
 pub fn value<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
@@ -57,9 +58,47 @@ pub fn copy(object: &mut Object, from: &Object, field: &str) {
     };
 }
 
+/// The text in a field of a value; empty if there is none.
+pub fn text_in<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items of a list in a field of a value; none if there is no list.
+pub fn items_in<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Whether a field has a value at all.
+pub fn has(object: &Object, path: &[&str]) -> bool {
+    value(object, path).is_some_and(|value| !value.is_null())
+}
+
+/// The error for each problem of a text.
+pub fn invalid_for(path: &str, value: &str, problems: Vec<String>) -> Vec<FieldError> {
+    problems.into_iter().map(|problem| FieldError::invalid(path, value, problem)).collect()
+}
+
+/// The error for a text that is none of a few.
+pub fn unsupported(path: impl Into<String>, value: &str, supported: &[&str]) -> Option<FieldError> {
+    (!supported.contains(&value)).then(|| FieldError::not_supported(path, value, supported))
+}
+
+/// What is wrong with labels, or with what selects by them.
+pub fn bad_labels<'a>(path: &str, labels: impl Iterator<Item = (&'a String, &'a Value)>) -> Vec<FieldError> {
+    let check = |(key, value): (&String, &Value)| {
+        let value = value.as_str().unwrap_or_default();
+        let mut errors = invalid_for(path, key, qualified_name(key));
+        errors.extend(invalid_for(path, value, label_value(value)));
+        errors
+    };
+    labels.flat_map(check).collect()
+}
+
 /// Gives a field a value unless it has one.
 pub fn set_default(object: &mut Object, field: &str, value: &str) {
-    object.entry(field).or_insert_with(|| value.into());
+    if object.get(field).is_none_or(Value::is_null) {
+        object.insert(field.to_owned(), value.into());
+    }
 }
 
 /// The error for a field that may not change, if it has changed.
@@ -81,4 +120,27 @@ pub fn keep_all_but_status(new: &mut Object, old: &Object) {
         };
     }
     *new = kept;
+}
+
+/// Takes from the old object what a write of the status may not change of metadata: almost everything.
+pub fn keep_metadata(new: &mut Object, old: &Object) {
+    let old = old.get("metadata").and_then(Value::as_object);
+    let metadata = map_mut(new, "metadata");
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        match old.and_then(|old| old.get(field)) {
+            Some(value) => metadata.insert(field.to_owned(), value.clone()),
+            None => metadata.remove(field),
+        };
+    }
+}
+
+/// Adds a finalizer that keeps an object which is in use.
+pub fn protect(object: &mut Object, finalizer: &str) {
+    let finalizers =
+        map_mut(object, "metadata").entry("finalizers").or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(finalizers) = finalizers
+        && !finalizers.iter().any(|known| known == finalizer)
+    {
+        finalizers.push(finalizer.into());
+    }
 }

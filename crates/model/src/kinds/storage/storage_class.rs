@@ -88,10 +88,7 @@ pub(super) const RULES: KindRules = KindRules {
 
 fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    match text(object, &["provisioner"]) {
-        "" => errors.push(FieldError::required("provisioner", "")),
-        provisioner => errors.extend(bad_name("provisioner", &provisioner.to_lowercase())),
-    }
+    errors.extend(bad_driver(object, "provisioner"));
     errors.extend(bad_parameters(object));
     let policy = text(object, &["reclaimPolicy"]);
     if !policy.is_empty() && !RECLAIM_POLICIES.contains(&policy) {
@@ -110,7 +107,16 @@ fn bad_name(path: &str, name: &str) -> Vec<FieldError> {
     problems.map(|problem| FieldError::invalid(path, name, problem)).collect()
 }
 
-fn bad_parameters(object: &Object) -> Vec<FieldError> {
+/// What is wrong with the name of what makes volumes.
+pub(super) fn bad_driver(object: &Object, field: &str) -> Vec<FieldError> {
+    match text(object, &[field]) {
+        "" => vec![FieldError::required(field, "")],
+        driver => bad_name(field, &driver.to_lowercase()),
+    }
+}
+
+/// What is wrong with the parameters of a class.
+pub(super) fn bad_parameters(object: &Object) -> Vec<FieldError> {
     if entries(object, &["parameters"]).count() > PARAMETERS_MAX {
         return vec![FieldError::too_long("parameters", PARAMETERS_MAX)];
     }
@@ -172,13 +178,18 @@ fn read_term<'a>(path: &str, term: &'a Value, errors: &mut Vec<FieldError>) -> T
     read
 }
 
+/// What to do about a label of nodes that has been renamed, or whose use has ended.
+pub(in crate::kinds) fn old_label(key: &str) -> Option<&'static str> {
+    OLD_LABELS.iter().find(|(label, _)| *label == key).map(|(_, advice)| *advice)
+}
+
 fn warnings(object: &Object) -> Vec<String> {
     let mut warnings = Vec::new();
     for (i, term) in items(object, &["allowedTopologies"]).iter().enumerate() {
         let expressions = term.get("matchLabelExpressions").and_then(Value::as_array);
         for (j, expression) in expressions.into_iter().flatten().enumerate() {
             let key = expression.get("key").and_then(Value::as_str).unwrap_or_default();
-            if let Some((_, advice)) = OLD_LABELS.iter().find(|(label, _)| *label == key) {
+            if let Some(advice) = old_label(key) {
                 warnings.push(format!("allowedTopologies[{i}].matchLabelExpressions[{j}].key: {advice}"));
             }
         }

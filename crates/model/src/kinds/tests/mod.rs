@@ -5,6 +5,7 @@ mod data;
 mod namespace;
 mod others;
 mod rbac;
+mod recorded;
 mod storage_class;
 
 use serde_json::{Value, json};

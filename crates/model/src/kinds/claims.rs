@@ -1,0 +1,110 @@
+//! What only one object at a time may have: addresses and ports that the server hands out.
+//!
+//! Here it is decided what an object shall get. That nobody else gets it is the store's affair: each claim has a key there.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use crate::error::FieldError;
+
+/// The addresses of services, as kube-apiserver has them by default.
+pub const SERVICE_RANGE: &str = "10.0.0.0/24";
+/// The first address of them, without the one of the network.
+pub const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const ADDRESSES: u32 = 254;
+/// Addresses below are handed out only when the others are taken, so that clients can choose some of their own.
+const CHOSEN_ADDRESSES: u32 = 16;
+
+const FIRST_PORT: u16 = 30_000;
+const LAST_PORT: u16 = 32_767;
+const CHOSEN_PORTS: u32 = 86;
+
+/// Something that only one object at a time may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Claim {
+    /// An address of a service.
+    ClusterIp(Ipv4Addr),
+    /// A port on every node.
+    NodePort(u16),
+}
+
+/// Why an object cannot get what it wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// It asks for something that it cannot have.
+    Invalid(Vec<FieldError>),
+    /// There is nothing left, or what Kubernetes takes for its own fault.
+    Internal(String),
+}
+
+/// What can be handed out.
+pub struct Pool<'a> {
+    taken: BTreeSet<Claim>,
+    random: &'a mut dyn FnMut() -> u32,
+}
+
+impl<'a> Pool<'a> {
+    /// Everything but what is known to be taken; it chooses by chance.
+    pub fn new(taken: BTreeSet<Claim>, random: &'a mut dyn FnMut() -> u32) -> Self {
+        Self { taken, random }
+    }
+
+    /// Takes this address, or says why it cannot be had.
+    pub(super) fn take_address(&mut self, address: Ipv4Addr) -> Result<(), &'static str> {
+        let number = u32::from(address).wrapping_sub(u32::from(FIRST_ADDRESS));
+        if number >= ADDRESSES {
+            return Err("the provided network does not match the current range");
+        }
+        if self.taken.insert(Claim::ClusterIp(address)) {
+            Ok(())
+        } else {
+            Err("provided IP is already allocated")
+        }
+    }
+
+    /// Takes any address.
+    pub(super) fn next_address(&mut self) -> Option<Ipv4Addr> {
+        let address = |number| Claim::ClusterIp(Ipv4Addr::from(u32::from(FIRST_ADDRESS) + number));
+        match self.next(ADDRESSES, CHOSEN_ADDRESSES, address)? {
+            Claim::ClusterIp(address) => Some(address),
+            Claim::NodePort(_) => None,
+        }
+    }
+
+    /// Takes this port, or says why it cannot be had.
+    pub(super) fn take_port(&mut self, port: i64) -> Result<(), String> {
+        let port = u16::try_from(port).ok().filter(|port| (FIRST_PORT..=LAST_PORT).contains(port));
+        let Some(port) = port else {
+            return Err(format!(
+                "provided port is not in the valid range. The range of valid ports is {FIRST_PORT}-{LAST_PORT}"
+            ));
+        };
+        if self.taken.insert(Claim::NodePort(port)) {
+            Ok(())
+        } else {
+            Err("provided port is already allocated".to_owned())
+        }
+    }
+
+    /// Takes any port.
+    pub(super) fn next_port(&mut self) -> Result<u16, &'static str> {
+        let port = |number| Claim::NodePort(FIRST_PORT + u16::try_from(number).unwrap_or_default());
+        match self.next(u32::from(LAST_PORT - FIRST_PORT) + 1, CHOSEN_PORTS, port) {
+            Some(Claim::NodePort(port)) => Ok(port),
+            _ => Err("range is full"),
+        }
+    }
+
+    /// Takes one of those with numbers below `count`; those below `chosen` only if there is no other.
+    fn next(&mut self, count: u32, chosen: u32, claim: impl Fn(u32) -> Claim) -> Option<Claim> {
+        for (start, length) in [(chosen, count - chosen), (0, chosen)] {
+            let first = (self.random)() % length;
+            let mut candidates = (0..length).map(|step| claim(start + (first + step) % length));
+            if let Some(free) = candidates.find(|claim| !self.taken.contains(claim)) {
+                self.taken.insert(free);
+                return Some(free);
+            }
+        }
+        None
+    }
+}

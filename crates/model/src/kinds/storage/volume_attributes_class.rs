@@ -1,0 +1,35 @@
+//! VolumeAttributesClass: what can be changed about volumes while they are in use.
+
+use super::GROUP;
+use super::storage_class::{bad_driver, bad_parameters};
+use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{entries, protect, text};
+use crate::kinds::{KindRules, Object};
+
+pub(super) const RULES: KindRules = KindRules {
+    group: GROUP,
+    kind: "VolumeAttributesClass",
+    prepare_create: |object| protect(object, "kubernetes.io/vac-protection"),
+    validate_create: validate,
+    validate_update: |new, old| {
+        let changed =
+            ["driverName", "parameters"].into_iter().filter(|field| new.get(*field) != old.get(*field));
+        let forbidden = |field| FieldError::forbidden(field, format!("updates to {field} are forbidden."));
+        let mut errors: Vec<FieldError> = changed.map(forbidden).collect();
+        errors.extend(validate(new));
+        errors
+    },
+    columns: &[NAME, Column::new("DriverName", "string", "What makes the volumes."), AGE],
+    cells: |object, now| vec![name(object), text(object, &["driverName"]).into(), age(object, now)],
+    ..KindRules::PLAIN
+};
+
+fn validate(object: &Object) -> Vec<FieldError> {
+    let mut errors = bad_driver(object, "driverName");
+    errors.extend(bad_parameters(object));
+    if entries(object, &["parameters"]).next().is_none() {
+        errors.push(FieldError::required("parameters", "must contain at least one key/value pair"));
+    }
+    errors
+}
