@@ -43,6 +43,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
         version: version.to_owned(),
         conversion: conversion(of.group, of.version, row.kind),
     });
+    resource_type.shows_deleted = row.shows_deleted;
     resource_type.protobuf = true;
     let selectable = rules.selectable.iter().map(|field| field.path).collect();
     resource_type.strategy = Arc::new(BuiltIn { rules, type_id, selectable });

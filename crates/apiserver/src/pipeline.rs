@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use model::error::Error;
 use tracing::Instrument;
 
@@ -15,7 +15,8 @@ use crate::body::Body;
 use crate::endpoints;
 use crate::limits::read_body;
 use crate::metrics::{Counted, LatencyLabels, RequestLabels};
-use crate::request::negotiate::JSON;
+use crate::render::{encode, respond};
+use crate::request::negotiate::{self, Form, JSON, Offer, View};
 use crate::request::path::{self, Place, ResourcePath};
 use crate::request::query::Query;
 use crate::request::verb::Verb;
@@ -40,6 +41,7 @@ where
 {
     let begin = Instant::now();
     let asked = Asked { method: request.method().clone(), uri: request.uri().clone() };
+    let accept = request.headers().get(ACCEPT).cloned();
     let target = target(api, &request);
     let span = span(&target);
     let (labels, result) = match target {
@@ -53,7 +55,7 @@ where
     };
     let (response, error) = match result {
         Ok(response) => (response, None),
-        Err(error) => (failure(&error), Some(error)),
+        Err(error) => (failure(&error, accept), Some(error)),
     };
     let (code, elapsed) = (response.status().as_u16(), begin.elapsed());
     span.record("code", code);
@@ -136,16 +138,32 @@ fn authorize(api: &ApiServer, caller: &Identity, target: &Target) -> Result<(), 
     }
 }
 
-/// An error as a `Status` answer.
-pub(crate) fn failure(error: &Error) -> Response<Body> {
-    let body = serde_json::to_vec(&error.status()).expect("a JSON value always encodes");
+/// An error as a `Status` answer, in the encoding that the client prefers.
+pub(crate) fn failure(error: &Error, accept: Option<HeaderValue>) -> Response<Body> {
+    if let Error::NoSuchPage = error {
+        return no_such_page();
+    }
+    let headers: HeaderMap = accept.into_iter().map(|accept| (ACCEPT, accept)).collect();
+    let form = negotiate::accepted(&headers, Offer { protobuf: true }, false, false);
+    let form = form.map_or(Form::STORED, |form| Form { view: View::Whole, ..form });
+    let status = error.status();
+    let (media_type, body) = match encode(form, &status) {
+        Ok(body) => (form.encoding.media_type(), body),
+        Err(_) => (JSON, Bytes::from(status.to_string())),
+    };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     if let Some(seconds) = error.retry_after_seconds() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+    response
+}
+
+fn no_such_page() -> Response<Body> {
+    let mut response = respond("text/plain; charset=utf-8", "404 page not found\n");
+    *response.status_mut() = StatusCode::NOT_FOUND;
     response
 }
 

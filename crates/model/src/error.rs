@@ -63,6 +63,9 @@ pub enum Error {
     /// There is no such path or resource type.
     #[error("the server could not find the requested resource")]
     PathNotFound,
+    /// There is nothing at all below this path; the answer is a text.
+    #[error("404 page not found")]
+    NoSuchPage,
     /// There is such an object already.
     #[error("{} {} already exists", qualified(resource, group), quote(name))]
     AlreadyExists {
@@ -122,6 +125,12 @@ pub enum Error {
     NotAcceptable {
         /// What could be given.
         accepted: Vec<String>,
+    },
+    /// No clause of what the client accepts names a media type that is there at all.
+    #[error("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "))]
+    NoRepresentation {
+        /// What could be given.
+        available: Vec<String>,
     },
     /// The body is of a media type that is not read here. An empty list stands for a path that says no more.
     #[error("{}", unsupported_media_type(accepted))]
@@ -214,9 +223,9 @@ impl Error {
             Self::BadRequest { .. } => 400,
             Self::Unauthorized => 401,
             Self::Forbidden { .. } | Self::NamespaceTerminating { .. } => 403,
-            Self::NotFound { .. } | Self::PathNotFound => 404,
+            Self::NotFound { .. } | Self::PathNotFound | Self::NoSuchPage => 404,
             Self::MethodNotAllowed { .. } => 405,
-            Self::NotAcceptable { .. } => 406,
+            Self::NotAcceptable { .. } | Self::NoRepresentation { .. } => 406,
             Self::AlreadyExists { .. } | Self::Conflict { .. } | Self::GenerateNameConflict { .. } => 409,
             Self::Expired { .. } => 410,
             Self::TooLarge { .. } | Self::TooManyOperations { .. } => 413,
@@ -235,13 +244,13 @@ impl Error {
             Self::BadRequest { .. } => "BadRequest",
             Self::Unauthorized => "Unauthorized",
             Self::Forbidden { .. } | Self::NamespaceTerminating { .. } => "Forbidden",
-            Self::NotFound { .. } | Self::PathNotFound => "NotFound",
+            Self::NotFound { .. } | Self::PathNotFound | Self::NoSuchPage => "NotFound",
             Self::AlreadyExists { .. } | Self::GenerateNameConflict { .. } => "AlreadyExists",
             Self::Conflict { .. } => "Conflict",
             Self::Expired { .. } => "Expired",
             Self::Invalid { .. } => "Invalid",
             Self::MethodNotAllowed { .. } => "MethodNotAllowed",
-            Self::NotAcceptable { .. } => "NotAcceptable",
+            Self::NotAcceptable { .. } | Self::NoRepresentation { .. } => "NotAcceptable",
             Self::UnsupportedMediaType { .. } => "UnsupportedMediaType",
             Self::TooLarge { .. } | Self::TooManyOperations { .. } => "RequestEntityTooLarge",
             Self::TooManyRequests { .. } => "TooManyRequests",
@@ -295,6 +304,7 @@ impl Error {
             Self::MethodNotAllowed { group, resource, .. } => subject(group, resource, ""),
             Self::UnsupportedMediaType { accepted } if accepted.is_empty() => Map::new(),
             Self::PathNotFound
+            | Self::NoRepresentation { .. }
             | Self::TooManyRequests { .. }
             | Self::FutureRevision { .. }
             | Self::Timeout { .. }

@@ -35,6 +35,8 @@ pub struct Row {
     pub verbs: &'static [&'static str],
     /// Its subresources, in the order of their names.
     pub subresources: &'static [Part],
+    /// Whether a deletion is answered with the object that is gone, instead of a `Status`.
+    pub shows_deleted: bool,
     /// Group and version in which Kubernetes stores it, where they are others.
     pub stored_as: Option<(&'static str, &'static str)>,
 }
@@ -60,6 +62,7 @@ impl Row {
             namespaced: true,
             verbs: ALL,
             subresources: &[],
+            shows_deleted: false,
             stored_as: None,
         }
     }
@@ -82,6 +85,10 @@ impl Row {
 
     const fn with(self, subresources: &'static [Part]) -> Self {
         Self { subresources, ..self }
+    }
+
+    const fn showing_deleted(self) -> Self {
+        Self { shows_deleted: true, ..self }
     }
 
     const fn stored_as(self, group: &'static str, version: &'static str) -> Self {
@@ -125,6 +132,7 @@ pub const TABLE: &[Version] = &[
             Row::namespaced("Event", "events").short(&["ev"]),
             Row::namespaced("LimitRange", "limitranges").short(&["limits"]),
             Row::cluster("Namespace", "namespaces")
+                .showing_deleted()
                 .short(&["ns"])
                 .only(&["create", "delete", "get", "list", "patch", "update", "watch"])
                 .with(&[part("finalize", &["update"]), STATUS]),
@@ -132,10 +140,14 @@ pub const TABLE: &[Version] = &[
                 .short(&["no"])
                 .with(&[other("proxy", "", "", "NodeProxyOptions", PROXY), STATUS]),
             Row::namespaced("PersistentVolumeClaim", "persistentvolumeclaims")
+                .showing_deleted()
                 .short(&["pvc"])
                 .with(&[STATUS]),
-            Row::cluster("PersistentVolume", "persistentvolumes").short(&["pv"]).with(&[STATUS]),
-            Row::namespaced("Pod", "pods").short(&["po"]).in_categories(&["all"]).with(&[
+            Row::cluster("PersistentVolume", "persistentvolumes")
+                .showing_deleted()
+                .short(&["pv"])
+                .with(&[STATUS]),
+            Row::namespaced("Pod", "pods").showing_deleted().short(&["po"]).in_categories(&["all"]).with(&[
                 other("attach", "", "", "PodAttachOptions", STREAM),
                 other("binding", "", "", "Binding", CREATE),
                 part("ephemeralcontainers", OBJECT),
@@ -147,21 +159,22 @@ pub const TABLE: &[Version] = &[
                 part("resize", OBJECT),
                 STATUS,
             ]),
-            Row::namespaced("PodTemplate", "podtemplates"),
+            Row::namespaced("PodTemplate", "podtemplates").showing_deleted(),
             Row::namespaced("ReplicationController", "replicationcontrollers")
                 .short(&["rc"])
                 .in_categories(&["all"])
                 .with(&[SCALE, STATUS]),
-            Row::namespaced("ResourceQuota", "resourcequotas").short(&["quota"]).with(&[STATUS]),
+            Row::namespaced("ResourceQuota", "resourcequotas")
+                .showing_deleted()
+                .short(&["quota"])
+                .with(&[STATUS]),
             Row::namespaced("Secret", "secrets"),
-            Row::namespaced("ServiceAccount", "serviceaccounts").short(&["sa"]).with(&[other(
-                "token",
-                "authentication.k8s.io",
-                "v1",
-                "TokenRequest",
-                CREATE,
-            )]),
+            Row::namespaced("ServiceAccount", "serviceaccounts")
+                .showing_deleted()
+                .short(&["sa"])
+                .with(&[other("token", "authentication.k8s.io", "v1", "TokenRequest", CREATE)]),
             Row::namespaced("Service", "services")
+                .showing_deleted()
                 .short(&["svc"])
                 .in_categories(&["all"])
                 .with(&[other("proxy", "", "", "ServiceProxyOptions", PROXY), STATUS]),
@@ -273,12 +286,13 @@ pub const TABLE: &[Version] = &[
         "storage.k8s.io",
         "v1",
         &[
-            Row::cluster("CSIDriver", "csidrivers"),
-            Row::cluster("CSINode", "csinodes"),
+            Row::cluster("CSIDriver", "csidrivers").showing_deleted(),
+            Row::cluster("CSINode", "csinodes").showing_deleted(),
             Row::namespaced("CSIStorageCapacity", "csistoragecapacities"),
-            Row::cluster("StorageClass", "storageclasses").short(&["sc"]),
-            Row::cluster("VolumeAttachment", "volumeattachments").with(&[STATUS]),
+            Row::cluster("StorageClass", "storageclasses").showing_deleted().short(&["sc"]),
+            Row::cluster("VolumeAttachment", "volumeattachments").showing_deleted().with(&[STATUS]),
             Row::cluster("VolumeAttributesClass", "volumeattributesclasses")
+                .showing_deleted()
                 .short(&["vac"])
                 .stored_as("storage.k8s.io", "v1beta1"),
         ],
@@ -315,10 +329,10 @@ pub const TABLE: &[Version] = &[
         "resource.k8s.io",
         "v1",
         &[
-            Row::cluster("DeviceClass", "deviceclasses"),
-            Row::namespaced("ResourceClaim", "resourceclaims").with(&[STATUS]),
-            Row::namespaced("ResourceClaimTemplate", "resourceclaimtemplates"),
-            Row::cluster("ResourceSlice", "resourceslices"),
+            Row::cluster("DeviceClass", "deviceclasses").showing_deleted(),
+            Row::namespaced("ResourceClaim", "resourceclaims").showing_deleted().with(&[STATUS]),
+            Row::namespaced("ResourceClaimTemplate", "resourceclaimtemplates").showing_deleted(),
+            Row::cluster("ResourceSlice", "resourceslices").showing_deleted(),
         ],
     ),
     version(

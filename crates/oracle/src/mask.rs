@@ -98,6 +98,10 @@ impl Masks {
                 *token = "$continue".into();
             }
         }
+        if let Some(Value::Array(causes)) = fields.get_mut("causes") {
+            // Kubernetes checks metadata more than once, and then says the same more than once.
+            causes.dedup();
+        }
         for column in fields.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten()
         {
             // Prose is not compared, and not copied either.

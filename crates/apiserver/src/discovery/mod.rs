@@ -37,7 +37,13 @@ pub(crate) fn answer(
         ["apis", group, version] => legacy::resources(&registry, group, version),
         _ => None,
     };
-    endpoints::value(&document.ok_or(Error::PathNotFound)?, query, headers)
+    let known = match segments.as_slice() {
+        ["api", ..] => true,
+        ["apis", group, ..] => registry.has_group(group),
+        _ => false,
+    };
+    let absent = if known { Error::PathNotFound } else { Error::NoSuchPage };
+    endpoints::value(&document.ok_or(absent)?, query, headers)
 }
 
 /// Every path below which there is something.

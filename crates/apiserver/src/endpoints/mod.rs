@@ -48,7 +48,7 @@ pub(crate) async fn answer(
 /// A value in the form that the client asked for.
 pub(crate) fn value(value: &Value, query: &Query, headers: &HeaderMap) -> Result<Response<Body>, Error> {
     let pretty = wants_pretty(query, headers);
-    let form = negotiate::accepted(headers, Offer { protobuf: false }, pretty)?;
+    let form = negotiate::accepted(headers, Offer { protobuf: false }, false, pretty)?;
     let form = Form { view: negotiate::View::Whole, ..form };
     Ok(respond(form.encoding.media_type(), encode(form, value)?))
 }

@@ -91,6 +91,11 @@ impl Registry {
         self.by_path.get(group)?.get(version)?.get(plural)
     }
 
+    /// Whether there is any type of a group.
+    pub fn has_group(&self, group: &str) -> bool {
+        self.by_path.contains_key(group)
+    }
+
     /// All types.
     pub fn types(&self) -> &[Arc<Served>] {
         &self.types

@@ -37,6 +37,8 @@ pub struct ResourceType {
     pub subresources: Vec<Subresource>,
     /// Where its objects are those of another type, or of another version of it.
     pub stored_as: Option<StoredAs>,
+    /// Whether a deletion is answered with the object that is gone, instead of a `Status`.
+    pub shows_deleted: bool,
     /// Whether bodies may be protobuf.
     pub protobuf: bool,
     /// What is checked, completed and computed when objects are written.
@@ -90,6 +92,7 @@ impl ResourceType {
             verbs: Verbs::ALL,
             subresources: Vec::new(),
             stored_as: None,
+            shows_deleted: false,
             protobuf: false,
             strategy: Arc::new(Plain),
             table: Arc::new(NameAndAge),

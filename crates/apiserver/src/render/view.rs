@@ -48,7 +48,11 @@ impl Include {
             "None" => Ok(Self::None),
             "Object" => Ok(Self::Object),
             other => {
-                Err(Error::BadRequest { message: format!("unrecognized includeObject value: {other:?}") })
+                let problem = "must be 'Metadata', 'Object', 'None', or empty";
+                let message = format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: {problem}"
+                );
+                Err(Error::BadRequest { message })
             }
         }
     }
@@ -82,10 +86,11 @@ pub fn row_of(resource_type: &ResourceType, include: Include, object: &Value) ->
 
 /// A table of rows.
 pub fn table(resource_type: &ResourceType, version: &str, rows: Vec<Value>) -> Value {
+    let metadata = if version.is_empty() { json!({}) } else { json!({"resourceVersion": version}) };
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
-        "metadata": {"resourceVersion": version},
+        "metadata": metadata,
         "columnDefinitions": resource_type.table.columns(),
         "rows": rows,
     })

@@ -54,6 +54,7 @@ impl ListOptions {
     /// Reads and checks the parameters of a list.
     pub fn from_query(query: &Query) -> Result<Self, Error> {
         check_combination(query, false)?;
+        query.number("timeoutSeconds")?;
         let limit = query.number("limit")?.filter(|limit| *limit > 0);
         let continue_token = Some(query.text("continue")).filter(|token| !token.is_empty());
         let given = query.text("resourceVersion");
@@ -133,9 +134,9 @@ fn check_combination(query: &Query, watch: bool) -> Result<(), Error> {
             let value = json!(matching);
             errors.push(FieldError::not_supported("resourceVersionMatch", value, &["NotOlderThan"]));
         }
-        if initial && !query.text("continue").is_empty() {
-            let detail = "sendInitialEvents is forbidden for continue";
-            errors.push(forbidden("sendInitialEvents", detail));
+        if initial && !matching.is_empty() && !query.text("continue").is_empty() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(forbidden("resourceVersionMatch", detail));
         }
     } else {
         if !matching.is_empty() {

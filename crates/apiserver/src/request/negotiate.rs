@@ -1,7 +1,7 @@
 //! Content negotiation: which form an answer takes, and in which form a body came.
 
-use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
 use model::error::Error;
 
 /// JSON on the wire.
@@ -91,8 +91,8 @@ impl Offer {
     }
 }
 
-/// Chooses the form of an answer from the `Accept` header: the first clause that can be met.
-pub fn accepted(headers: &HeaderMap, offer: Offer, pretty: bool) -> Result<Form, Error> {
+/// Chooses the form of an answer from the `Accept` header: the first clause that can be met. Only lists may become streams.
+pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) -> Result<Form, Error> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let plain = Form { encoding: Encoding::Json, view: View::Whole, pretty };
     if accept.trim().is_empty() {
@@ -100,6 +100,17 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, pretty: bool) -> Result<Form,
     }
     let mut clauses: Vec<Clause<'_>> = accept.split(',').map(Clause::parse).collect();
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    let known = |clause: &Clause<'_>| {
+        clause.media_type == "*/*" || Encoding::from_media_type(clause.media_type).is_some()
+    };
+    if !clauses.iter().any(known) {
+        let mut available = offer.media_types();
+        if streams {
+            let watched = [JSON, PROTOBUF].into_iter().filter(|name| offer.protobuf || *name == JSON);
+            available.extend(watched.map(|name| format!("{name};stream=watch")));
+        }
+        return Err(Error::NoRepresentation { available });
+    }
     for clause in clauses {
         let Some(view) = clause.view() else { continue };
         let encoding = match clause.media_type {
@@ -110,18 +121,13 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, pretty: bool) -> Result<Form,
             return Ok(Form { encoding, view, pretty });
         }
     }
-    let mut accepted = offer.media_types();
-    accepted.push(format!("{JSON};stream=watch"));
-    if offer.protobuf {
-        accepted.push(format!("{PROTOBUF};stream=watch"));
-    }
-    Err(Error::NotAcceptable { accepted })
+    Err(Error::NotAcceptable { accepted: offer.media_types() })
 }
 
 /// The encoding of a request's body. Without a `Content-Type` it is JSON.
 pub fn body_encoding(headers: &HeaderMap, offer: Offer) -> Result<Encoding, Error> {
     let given = content_type(headers);
-    if given.is_empty() {
+    if given.is_empty() && headers.get(CONTENT_TYPE).is_none_or(HeaderValue::is_empty) {
         return Ok(Encoding::Json);
     }
     Encoding::from_media_type(given)
@@ -178,7 +184,7 @@ mod tests {
     fn accept(text: &str, offer: Offer) -> Option<(Encoding, View)> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, text.parse().unwrap());
-        accepted(&headers, offer, false).ok().map(|form| (form.encoding, form.view))
+        accepted(&headers, offer, false, false).ok().map(|form| (form.encoding, form.view))
     }
 
     #[test]

@@ -5,6 +5,7 @@ use model::{json, protobuf, schema};
 use serde_json::Value;
 
 use super::Call;
+use super::kinds;
 use super::options::FieldValidation;
 use crate::registry::{Object, ResourceType};
 use crate::request::negotiate::{self, Encoding, Offer};
@@ -19,13 +20,14 @@ pub struct Decoded {
 pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error> {
     let resource_type = &call.resource_type;
     let encoding = negotiate::body_encoding(&call.headers, resource_type.offer())?;
-    let unrecognized = |reason: String| {
-        let problem = format!("couldn't get version/kind; json parse error: {reason}");
-        Error::BadRequest { message: schema::unrecognized(&resource_type.kind, &problem, &call.body) }
+    let unrecognized = |problem: String| {
+        let message = schema::unrecognized(&resource_type.kind, &problem, &call.body);
+        Error::BadRequest { message }
     };
     let (value, duplicates) = match encoding {
         Encoding::Json => {
-            let parsed = json::parse(&call.body).map_err(|e| unrecognized(e.to_string()))?;
+            let parsed =
+                json::parse(&call.body).map_err(|e| unrecognized(kinds::unreadable(&e.to_string())))?;
             (parsed.value, parsed.duplicates)
         }
         Encoding::Yaml => {
@@ -38,9 +40,7 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error
             (decoded.map_err(|e| undecodable(resource_type, &e, &call.body))?.value, Vec::new())
         }
     };
-    let Value::Object(object) = value else {
-        return Err(unrecognized("the body is not an object".to_owned()));
-    };
+    let object = kinds::typed(value).map_err(unrecognized)?;
     shape(resource_type, object, duplicate_fields(&duplicates), validation)
         .map_err(|unfit| unfit.of_body(resource_type))
 }
@@ -116,32 +116,34 @@ fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit
     let expected = resource_type.api_version();
     let kind = if text("kind").is_empty() { resource_type.kind.as_str() } else { text("kind") };
     let version = if text("apiVersion").is_empty() { expected.as_str() } else { text("apiVersion") };
-    let reason = if version != expected {
-        format!("no kind {kind:?} is registered for version {version:?}")
-    } else if kind != resource_type.kind {
-        format!("{kind} is another kind than {}", resource_type.kind)
-    } else {
+    if version == expected && kind == resource_type.kind {
         return Ok(());
+    }
+    let short = version.rsplit('/').next().unwrap_or(version);
+    let reason = if kinds::is_registered(version, kind) {
+        let internal = format!("{}.{}", kinds::internal_package(&resource_type.group), resource_type.kind);
+        format!("converting ({short}.{kind}) to ({internal}): unknown conversion")
+    } else {
+        kinds::not_registered(version, kind)
     };
-    Err(Unfit { kind: kind.to_owned(), version: version.to_owned(), reason })
+    Err(Unfit { kind: kind.to_owned(), version: short.to_owned(), reason })
 }
 
 /// Decodes `DeleteOptions`.
 pub fn delete_options(call: &Call) -> Result<Value, Error> {
-    let bad = |reason: String| Error::BadRequest {
-        message: format!("the delete options cannot be read: {reason}"),
-    };
+    let bad = |message: String| Error::BadRequest { message };
     let value = match negotiate::body_encoding(&call.headers, Offer { protobuf: true })? {
-        Encoding::Json => json::parse(&call.body).map_err(|e| bad(e.to_string()))?.value,
+        Encoding::Json => json::parse(&call.body).map_err(|e| bad(kinds::unreadable(&e.to_string())))?.value,
         Encoding::Yaml => json::parse_yaml(&call.body).map_err(|e| bad(e.to_string()))?.value,
         Encoding::Protobuf => {
             let decoded = protobuf::decode(schema::builtin(), &call.body, ("v1", "DeleteOptions"));
             decoded.map_err(|e| bad(e.to_string()))?.value
         }
     };
-    let kind = value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
-    if !value.is_object() || kind != "DeleteOptions" {
-        return Err(bad(format!("expected DeleteOptions, got {kind}")));
+    let value = Value::Object(kinds::typed(value).map_err(bad)?);
+    let text = |key| value.get(key).and_then(Value::as_str).unwrap_or("");
+    if !matches!(text("kind"), "" | "DeleteOptions") {
+        return Err(bad(kinds::not_registered(text("apiVersion"), text("kind"))));
     }
     Ok(value)
 }

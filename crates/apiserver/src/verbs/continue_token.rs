@@ -42,11 +42,14 @@ impl ContinueToken {
             message: format!("invalid continue token: continue key is not valid: {reason}"),
         };
         let json = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| bad("not base64"))?;
-        let token: Self = serde_json::from_slice(&json).map_err(|_| bad("not a token of this server"))?;
-        if token.v != VERSION {
-            return Err(bad("server does not recognize this encoded version"));
+        let value = model::json::parse(String::from_utf8_lossy(&json).as_bytes())
+            .map_err(|error| bad(&error.to_string()))?
+            .value;
+        let version = value.get("v").and_then(serde_json::Value::as_str).unwrap_or("");
+        if version != VERSION {
+            return Err(bad(&format!("server does not recognize this encoded version {version}")));
         }
-        Ok(token)
+        serde_json::from_value(value).map_err(|_| bad("not a token of this server"))
     }
 
     /// The revision of the page; `None` for the newest.

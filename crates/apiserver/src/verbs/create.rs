@@ -111,7 +111,8 @@ fn validate(call: &Call, sent: &Object, object: &Object) -> Result<(), Error> {
     if !errors.is_empty() {
         return Err(resource_type.invalid(name, errors));
     }
-    if !matches!(metadata::text(sent, "resourceVersion"), "" | "0") {
+    // What is no number is no version, and does no harm.
+    if metadata::text(sent, "resourceVersion").parse::<u64>().is_ok_and(|version| version != 0) {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Error::BadRequest { message: message.to_owned() });
     }

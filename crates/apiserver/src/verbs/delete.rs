@@ -20,8 +20,8 @@ const ATTEMPTS: usize = 16;
 
 /// What a deletion did.
 pub enum Deleted {
-    /// The object is gone; this was its last state.
-    Gone(Bytes),
+    /// The object is gone; this was its last state, and what watchers see of its end.
+    Gone(Bytes, Bytes),
     /// The object is on its way out, in this state.
     Waiting(Bytes),
 }
@@ -31,7 +31,10 @@ pub async fn delete(call: Call) -> Result<Response<Body>, Error> {
     let key = call.key();
     match delete_object(&call, &key, &options).await? {
         Deleted::Waiting(value) => render::object(&call, StatusCode::OK, &value, &[]),
-        Deleted::Gone(value) => {
+        Deleted::Gone(_, end) if call.resource_type.shows_deleted => {
+            render::object(&call, StatusCode::OK, &end, &[])
+        }
+        Deleted::Gone(value, _) => {
             let last: Object = serde_json::from_slice(&value).unwrap_or_default();
             let mut details = json!({"name": key.name, "kind": call.resource_type.plural});
             if !call.resource_type.group.is_empty() {
@@ -74,7 +77,7 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
             Ok(written) => {
                 let value = written.into_iter().next().map(|written| written.value);
                 return Ok(match deleted {
-                    Deleted::Gone(last) => Deleted::Gone(last),
+                    Deleted::Gone(last, _) => Deleted::Gone(last.clone(), value.unwrap_or(last)),
                     Deleted::Waiting(before) => Deleted::Waiting(value.unwrap_or(before)),
                 });
             }
@@ -107,7 +110,7 @@ fn decide(resource_type: &ResourceType, head: &Stored, mut object: Object, optio
         let body = Encoded::new(&object);
         return Step::Write(
             Box::new(Write::Delete { key, expect, attributes, body }),
-            Deleted::Gone(head.value.clone()),
+            Deleted::Gone(head.value.clone(), head.value.clone()),
         );
     }
     if is_being_deleted(&object) && before == finalizer_state(&object) {
@@ -149,7 +152,7 @@ fn check_preconditions(
             head.uid
         )));
     }
-    if let Some(revision) = options.revision.filter(|revision| *revision != head.revision) {
+    if let Some(revision) = options.revision.as_ref().filter(|text| **text != head.revision.to_string()) {
         return Err(conflict(format!(
             "the ResourceVersion in the precondition ({revision}) does not match the ResourceVersion in record ({}). The object might have been modified",
             head.revision

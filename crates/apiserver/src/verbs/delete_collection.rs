@@ -28,7 +28,7 @@ pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
         let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
         for outcome in outcomes {
             match outcome {
-                Ok(Deleted::Gone(value) | Deleted::Waiting(value)) => deleted.push(value),
+                Ok(Deleted::Gone(value, _) | Deleted::Waiting(value)) => deleted.push(value),
                 // Somebody else was faster: it is gone, as was asked.
                 Err(Error::NotFound { .. }) => {}
                 Err(error) => return Err(error),

@@ -6,6 +6,7 @@ mod create;
 mod delete;
 mod delete_collection;
 mod get;
+mod kinds;
 mod list;
 mod metadata;
 mod namespace;
@@ -76,7 +77,9 @@ pub(crate) async fn dispatch(
     let resource_type = registry
         .find(&place.group, &place.version, &place.resource)
         .filter(|resource_type| resource_type.fits(&place))
-        .ok_or(Error::PathNotFound)?
+        .ok_or_else(
+            || if registry.has_group(&place.group) { Error::PathNotFound } else { Error::NoSuchPage },
+        )?
         .clone();
     let verbs = resource_type.verbs_of(&place.subresource).ok_or(Error::PathNotFound)?;
     // A namespaced object is made in its namespace, never across all of them.
@@ -88,7 +91,9 @@ pub(crate) async fn dispatch(
             verb: String::new(),
         });
     }
-    let form = negotiate::accepted(&headers, resource_type.offer(), wants_pretty(&query, &headers))?;
+    let streams = matches!(verb, Verb::List | Verb::Watch);
+    let pretty = wants_pretty(&query, &headers);
+    let form = negotiate::accepted(&headers, resource_type.offer(), streams, pretty)?;
     let call = Call { api: api.clone(), resource_type, place, query, headers, body, form };
     match verb {
         Verb::Create => create::create(call).await,

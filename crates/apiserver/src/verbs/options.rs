@@ -1,12 +1,11 @@
 //! The options of writes: `dryRun`, `fieldValidation`, `fieldManager`, and those of a deletion.
 
+use model::Uid;
 use model::error::{Error, FieldError};
-use model::{Revision, Uid};
 use serde_json::{Value, json};
 
 use super::Call;
 use super::body;
-use crate::request::list_options::parse_revision;
 use crate::request::query::Query;
 
 /// What to do with fields that are unknown or come twice.
@@ -48,8 +47,8 @@ impl WriteOptions {
         if manager.len() > 128 {
             errors.push(FieldError::too_long("fieldManager", 128));
         }
-        if manager.chars().any(char::is_control) {
-            let detail = "should only contain printable characters";
+        if let Some((at, odd)) = manager.chars().enumerate().find(|(_, c)| c.is_control()) {
+            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(odd));
             errors.push(FieldError::invalid("fieldManager", json!(manager), detail));
         }
         refuse(kind, errors)?;
@@ -77,14 +76,14 @@ pub struct DeleteOptions {
     pub propagation: Option<Propagation>,
     /// Only if the object has this uid.
     pub uid: Option<Uid>,
-    /// Only if the object has this revision.
-    pub revision: Option<Revision>,
+    /// Only if the object has this revision, as a text: one that is none never fits.
+    pub revision: Option<String>,
 }
 
 impl DeleteOptions {
     /// Reads them from the body or, where there is none, from the query.
     pub fn read(call: &Call) -> Result<Self, Error> {
-        let given = if call.body.is_empty() { from_query(&call.query) } else { body::delete_options(call)? };
+        let given = if call.body.is_empty() { from_query(&call.query)? } else { body::delete_options(call)? };
         let mut errors = Vec::new();
         let list = given.get("dryRun").and_then(Value::as_array);
         let dry_run = dry_run(list.into_iter().flatten().filter_map(Value::as_str), &mut errors);
@@ -108,14 +107,14 @@ impl DeleteOptions {
         refuse("DeleteOptions", errors)?;
         let preconditions = given.get("preconditions");
         let precondition = |key| preconditions.and_then(|all| all.get(key)).and_then(Value::as_str);
-        let revision = precondition("resourceVersion").map(parse_revision).transpose();
-        let revision = revision.map_err(|message| Error::BadRequest { message })?;
+        let revision = precondition("resourceVersion").map(str::to_owned);
         Ok(Self { dry_run, propagation, uid: precondition("uid").map(|uid| Uid(uid.to_owned())), revision })
     }
 }
 
-fn from_query(query: &Query) -> Value {
+fn from_query(query: &Query) -> Result<Value, Error> {
     let mut options = json!({});
+    query.number("gracePeriodSeconds")?;
     if query.has("dryRun") {
         options["dryRun"] = query.all("dryRun").collect();
     }
@@ -125,7 +124,7 @@ fn from_query(query: &Query) -> Value {
     if let Some(orphan) = query.optional_flag("orphanDependents") {
         options["orphanDependents"] = orphan.into();
     }
-    options
+    Ok(options)
 }
 
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {

@@ -51,11 +51,11 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
         (JSON_PATCH, _) => Ok(PatchKind::Json),
         (MERGE_PATCH, _) => Ok(PatchKind::Merge),
         (STRATEGIC_PATCH, Some((schema, of))) => Ok(PatchKind::Strategic(schema, of)),
-        (_, schema) => {
-            let mut accepted = vec![JSON_PATCH.to_owned(), MERGE_PATCH.to_owned()];
-            accepted.extend(schema.map(|_| STRATEGIC_PATCH.to_owned()));
+        (STRATEGIC_PATCH, None) => {
+            let accepted = [JSON_PATCH, MERGE_PATCH].map(str::to_owned).to_vec();
             Err(Error::UnsupportedMediaType { accepted })
         }
+        _ => Err(Error::UnsupportedMediaType { accepted: Vec::new() }),
     }
 }
 
@@ -84,7 +84,9 @@ impl Change for Patch {
         };
         let mut complaints = duplicate_fields(&self.duplicates);
         if let PatchKind::Json = self.kind {
-            complaints.extend(model::patch::json::unknown_fields(&self.patch));
+            let unknown = model::patch::json::unknown_fields(&self.patch).into_iter();
+            complaints.extend(unknown.map(|path| format!("unknown field {path:?}")));
+            complaints.iter_mut().for_each(|complaint| complaint.insert_str(0, "json patch "));
         }
         let shaped = shape(resource_type, object, complaints, self.options.field_validation);
         let Decoded { mut object, warnings } = shaped.map_err(|unfit| self.unfit(&unfit.reason))?;

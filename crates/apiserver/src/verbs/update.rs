@@ -46,16 +46,23 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     if !strategy.unconditional_update() && metadata::text(&object, "resourceVersion").is_empty() {
         let detail = "must be specified for an update";
         let error = FieldError::invalid("metadata.resourceVersion", 0, detail);
-        return Err(call.resource_type.invalid(&call.place.name, vec![error]));
+        let (group, kind) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
+        return Err(Error::Invalid { group, kind, name: call.place.name.clone(), errors: vec![error] });
     }
     write::change(&call, &Replace { object, warnings }, options).await
 }
 
-/// Name and namespace may be left out; what is there must be that of the path.
+/// The name must be that of the path, and the namespace too, unless it is left out.
 pub fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
     let expected = &call.place.name;
     let name = metadata::text(object, "name");
-    if !name.is_empty() && name != expected {
+    if name.is_empty() {
+        let message = format!(
+            "the name of the object ({expected} based on URL) was undeterminable: name must be provided"
+        );
+        return Err(Error::BadRequest { message });
+    }
+    if name != expected {
         let message =
             format!("the name of the object ({name}) does not match the name on the URL ({expected})");
         return Err(Error::BadRequest { message });
@@ -65,7 +72,6 @@ pub fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
         let message = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Error::BadRequest { message: message.to_owned() });
     }
-    set_text(object, "name", expected);
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
     } else {

@@ -48,7 +48,7 @@ pub async fn change(
         validate_update(call, &object, &old)?;
         call.resource_type.strategy.canonicalize(&mut object);
         warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
-        match commit(call, &head, &object, options.dry_run).await {
+        match commit(call, &head, (&object, &old), options.dry_run).await {
             Ok(value) => return render::object(call, StatusCode::OK, &value, &warnings),
             Err(store::Error::Conflict { .. }) if pinned => return Err(modified(call)),
             Err(store::Error::Conflict { .. }) => {}
@@ -63,7 +63,7 @@ pub async fn change(
 async fn commit(
     call: &Call,
     head: &Stored,
-    object: &Object,
+    (object, old): (&Object, &Object),
     dry_run: bool,
 ) -> Result<bytes::Bytes, store::Error> {
     let resource_type = &call.resource_type;
@@ -77,7 +77,8 @@ async fn commit(
     let expect = Precondition { revision: Some(head.revision), uid: None };
     let attributes = attributes(resource_type, object);
     let write = if ends {
-        Write::Delete { key, expect, attributes, body }
+        // Watchers see the object as it was stored last, with the finalizer that is now gone.
+        Write::Delete { key, expect, attributes, body: Encoded::new(old) }
     } else {
         Write::Update { key, expect, attributes, body }
     };

@@ -100,6 +100,9 @@ async fn updates_that_create_need_the_namespace_and_others_do_not() {
     let absent = client.put("/api/v1/namespaces/none/configmaps/a", &configmap("a")).await;
     assert_eq!(absent.failure().2, "configmaps \"a\" not found");
     let there = "/api/v1/namespaces/term/configmaps/there";
-    assert_eq!(client.put(there, &json!({"data": {"x": "1"}})).await.code, 200);
+    assert_eq!(
+        client.put(there, &json!({"metadata": {"name": "there"}, "data": {"x": "1"}})).await.code,
+        200
+    );
     assert_eq!(client.send(Method::DELETE, there, &[], b"").await.code, 200);
 }

@@ -255,7 +255,7 @@ async fn methods_and_paths_that_do_not_exist_say_so() {
     for path in
         ["/api/v1/foos", "/api/v2", "/apis/none/v1/x", "/api/v1/namespaces/default/configmaps/a/status", "/x"]
     {
-        assert_eq!(client.get(path).await.failure().0, 404, "{path}");
+        assert_eq!(client.get(path).await.code, 404, "{path}");
     }
 }
 

@@ -127,8 +127,15 @@ fn keys_that_come_twice_in_yaml_are_noted() {
 }
 
 #[test]
+fn of_several_documents_the_first_counts() {
+    for text in ["a: 1\n---\nb: [", "# x\n---\na: 1\n--- \nb: 2\n"] {
+        assert_eq!(parse_yaml(text.as_bytes()).unwrap().value, json!({"a": 1}), "{text}");
+    }
+}
+
+#[test]
 fn faults_in_yaml_are_told() {
-    for text in ["a: [", "a: *nope", "a: .inf", "a: 1\n---\nb: 2\n", "{a: 1}}"] {
+    for text in ["a: [", "a: *nope", "a: .inf", "{a: 1}}"] {
         let message = parse_yaml(text.as_bytes()).expect_err(text).to_string();
         assert!(message.starts_with("yaml: ") && !message.contains('\n'), "{text}: {message}");
     }

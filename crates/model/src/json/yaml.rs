@@ -23,7 +23,7 @@ pub fn parse_yaml(bytes: &[u8]) -> Result<Parsed, JsonError> {
     {
         return Ok(parsed);
     }
-    let text = std::str::from_utf8(bytes).map_err(JsonError::not_utf8)?;
+    let text = first_document(std::str::from_utf8(bytes).map_err(JsonError::not_utf8)?);
     let strict = match document(text, DuplicateKeyPolicy::Error) {
         Ok(parsed) => return Ok(parsed),
         Err(strict) => strict,
@@ -34,6 +34,21 @@ pub fn parse_yaml(bytes: &[u8]) -> Result<Parsed, JsonError> {
         parsed.duplicates.push(strict.message);
     }
     Ok(parsed)
+}
+
+/// What stands before the second document; Kubernetes reads no further.
+fn first_document(text: &str) -> &str {
+    let mut end = 0;
+    let mut begun = false;
+    for line in text.split_inclusive('\n') {
+        let is_marker = line.trim_end() == "---" || line.starts_with("--- ");
+        if is_marker && begun {
+            return &text[..end];
+        }
+        begun |= is_marker || !(line.trim().is_empty() || line.starts_with(['#', '%']));
+        end += line.len();
+    }
+    text
 }
 
 /// Writes a value as a YAML document, with its keys sorted.

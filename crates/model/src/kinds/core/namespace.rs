@@ -34,6 +34,7 @@ pub(super) const RULES: KindRules = KindRules {
     validate_update: |new, _| bad_finalizers(new, |_| "spec.finalizers".to_owned()),
     prepare_delete: |object| {
         map_mut(object, "status").insert("phase".to_owned(), "Terminating".into());
+        map_mut(object, "metadata").remove("deletionGracePeriodSeconds");
     },
     holds_deletion: |object| !items(object, &["spec", "finalizers"]).is_empty(),
     forbids_deletion: |name| PERMANENT.contains(&name).then_some("this namespace may not be deleted"),
