@@ -5,6 +5,8 @@ mod join;
 mod openapi;
 mod protobuf;
 mod sources;
+#[cfg(test)]
+mod tests;
 
 use std::{fs, path::Path, process::ExitCode};
 
@@ -29,8 +31,8 @@ fn main() -> ExitCode {
 fn run(is_check: bool) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/schema/kubernetes-1.35.txt");
     let sources = sources::find()?;
-    let definitions = openapi::read(&sources.k8s_openapi)?;
-    let messages = protobuf::read(&sources.k8s_pb)?;
+    let definitions = openapi::read(&sources::parse_all(&sources.k8s_openapi.join("v1_35"))?)?;
+    let messages = protobuf::read(&sources::parse_all(&sources.k8s_pb)?)?;
     let facts = facts::read(include_str!("../facts.txt"))?;
     let table = include_str!("../notation.txt").to_owned() + &join::table(&definitions, &messages, &facts)?;
     if !is_check {

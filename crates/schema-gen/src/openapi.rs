@@ -1,11 +1,11 @@
 //! What k8s-openapi says: the fields of every type, what they are, which are required, and which types are kinds.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::{Expr, ImplItem, Item, ItemImpl, Lit, LitStr};
 
-use crate::sources::{self, File};
+use crate::sources::File;
 
 /// A type with the fields that OpenAPI publishes.
 #[derive(Default)]
@@ -57,17 +57,16 @@ const WORDS: [(&str, &str); 10] = [
 ];
 
 /// Reads every type, by its OpenAPI name.
-pub fn read(source: &Path) -> Result<BTreeMap<String, Definition>, String> {
-    let files = sources::parse_all(&source.join("v1_35"))?;
+pub fn read(files: &[File]) -> Result<BTreeMap<String, Definition>, String> {
     let mut names = BTreeMap::new();
-    for_each_impl(&files, |folder, of, item| {
+    for_each_impl(files, |folder, of, item| {
         if trait_name(item) == "JsonSchema" {
             names.insert(path_in(folder, of), text_of(method(item, "schema_name")?).ok_or("no schema name")?);
         }
         Ok(())
     })?;
     let mut definitions: BTreeMap<String, Definition> = BTreeMap::new();
-    for_each_impl(&files, |folder, of, item| {
+    for_each_impl(files, |folder, of, item| {
         let Some(name) = names.get(&path_in(folder, of)) else { return Ok(()) };
         if WORDS.iter().any(|(special, _)| special == name) {
             return Ok(());

@@ -1,10 +1,10 @@
 //! What k8s-pb says: the tags of every message, and the markers that Go's comments carry.
 
-use std::{collections::HashMap, path::Path};
+use std::collections::HashMap;
 
 use syn::{Attribute, Expr, GenericArgument, Item, Lit, Meta, PathArguments};
 
-use crate::sources;
+use crate::sources::File;
 
 /// Messages by folder and name; names are compared without case, which prost changes.
 pub struct Messages(HashMap<String, Message>);
@@ -65,9 +65,9 @@ pub fn fold(name: &str) -> String {
 }
 
 /// Reads every message.
-pub fn read(source: &Path) -> Result<Messages, String> {
+pub fn read(files: &[File]) -> Result<Messages, String> {
     let mut messages = HashMap::new();
-    for file in sources::parse_all(source)? {
+    for file in files {
         for item in &file.syntax.items {
             let Item::Struct(item) = item else { continue };
             let name = item.ident.to_string();
