@@ -156,11 +156,13 @@ impl Decoder<'_> {
             match (tags.get(tag), wire) {
                 (Some(Entry::Field(index)), wire) => {
                     let field = &of.fields()[usize::from(*index)];
-                    if !object.contains_key(&*field.name) {
-                        object.insert(field.name.to_string(), Value::Null);
+                    if let Some(value) = object.get_mut(&*field.name) {
+                        self.value(field, &field.shape, wire, value)?;
+                    } else if !is_left_out(field, wire) {
+                        let mut value = Value::Null;
+                        self.value(field, &field.shape, wire, &mut value)?;
+                        object.insert(field.name.to_string(), value);
                     }
-                    let value = object.get_mut(&*field.name).expect("it was there or has been inserted");
-                    self.value(field, &field.shape, wire, value)?;
                 }
                 (Some(Entry::Embedded(inner)), Wire::Bytes(bytes)) => {
                     self.deeper()?.fields(of, inner, bytes, object)?;
@@ -313,6 +315,16 @@ impl Decoder<'_> {
         }
         serde_json::from_slice(raw).map_err(|problem| Malformed::Value(problem.to_string()))
     }
+}
+
+/// Whether JSON does not have this value. Go writes empty ones to the wire, and most fields are empty.
+fn is_left_out(field: &Field, wire: Wire) -> bool {
+    let is_empty = matches!(
+        (&field.shape, wire),
+        (Shape::String { .. } | Shape::Bytes, Wire::Bytes(&[]))
+            | (Shape::Bool | Shape::Int32 | Shape::Int64, Wire::Varint(0))
+    );
+    is_empty && !field.pointer && !field.always_written()
 }
 
 fn lossy(bytes: &[u8]) -> String {

@@ -66,7 +66,7 @@ pub fn check(schema: &Schema, type_id: TypeId, value: &mut Value) -> Result<Chec
 
 /// Brings an object whose values are of the right types into the form that Go would write; not what is inside of them.
 pub(crate) fn finish(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
-    object.retain(|key, value| of.field(key).is_some_and(|field| keeps(field, value)));
+    object.retain(|key, value| !is_empty(value) || of.field(key).is_some_and(|field| keeps(field, value)));
     fill(schema, of, object);
 }
 
