@@ -153,7 +153,9 @@ impl ResourceType {
 
     /// "This breaks these rules."
     pub fn invalid(&self, name: &str, errors: Vec<FieldError>) -> Error {
-        Error::Invalid { group: self.group.clone(), kind: self.kind.clone(), name: name.to_owned(), errors }
+        // The rules are those of the stored form, and Kubernetes says so.
+        let group = self.stored_as.as_ref().map_or(&self.group, |stored| &stored.group).clone();
+        Error::Invalid { group, kind: self.kind.clone(), name: name.to_owned(), errors }
     }
 
     /// "Somebody else was faster", in the words of the reason given.

@@ -4,8 +4,21 @@ use super::Conversion;
 use crate::kinds::Object;
 
 pub(super) const CONVERSION: Conversion = Conversion {
-    to_stored: |object| rename(object, |(own, stored)| (own, stored)),
-    from_stored: |object| rename(object, |(own, stored)| (stored, own)),
+    to_stored: |object| {
+        rename(object, |(own, stored)| (own, stored));
+        // The core group writes these even if they are empty.
+        for field in REPORTING {
+            object.entry(field).or_insert_with(|| "".into());
+        }
+    },
+    from_stored: |object| {
+        for field in REPORTING {
+            if object.get(field).is_some_and(|value| value == "") {
+                object.remove(field);
+            }
+        }
+        rename(object, |(own, stored)| (stored, own));
+    },
     fields: &[
         ("metadata.name", "metadata.name"),
         ("metadata.namespace", "metadata.namespace"),
@@ -21,6 +34,8 @@ pub(super) const CONVERSION: Conversion = Conversion {
         ("type", "type"),
     ],
 };
+
+const REPORTING: [&str; 2] = ["reportingComponent", "reportingInstance"];
 
 /// Names in `events.k8s.io` and in the core group.
 const NAMES: [(&str, &str); 7] = [

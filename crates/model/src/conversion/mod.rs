@@ -2,6 +2,7 @@
 //!
 //! Most versions have the same fields as the stored one and need no conversion: their bytes are those that are stored.
 
+mod autoscaler;
 mod event;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ impl Conversion {
 /// The conversion of a version whose fields are not those of the stored one.
 pub fn conversion(group: &str, version: &str, kind: &str) -> Option<&'static Conversion> {
     match (group, version, kind) {
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => Some(&autoscaler::CONVERSION),
         ("events.k8s.io", "v1", "Event") => Some(&event::CONVERSION),
         _ => None,
     }

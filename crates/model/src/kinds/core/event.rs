@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::FieldError;
 use crate::kinds::age::since;
 use crate::kinds::columns::{Column, NAME, name};
-use crate::kinds::object::{number, text, value};
+use crate::kinds::object::{immutable, number, text, value};
 use crate::kinds::{KindRules, Object, SelectableField};
 use crate::names::{NameRule, dns1123_subdomain, qualified_name};
 
@@ -57,6 +57,40 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
+/// The same kind in the group `events.k8s.io`, in the shape of the core group: stricter, and nothing but its series may change.
+pub(super) const OF_EVENTS: KindRules = KindRules {
+    group: "events.k8s.io",
+    validate_create: |object| {
+        let mut errors = legacy(object, "reportingController");
+        errors.extend(bad_new(object));
+        errors
+    },
+    validate_update: |new, old| {
+        let mut errors = legacy(new, "reportingController");
+        if new.get("series") != old.get("series") {
+            errors.extend(bad_series(new));
+        }
+        errors.extend(FIXED.into_iter().flat_map(|field| immutable(new, old, field)));
+        errors
+    },
+    ..RULES
+};
+
+/// What an update through `events.k8s.io` may not change.
+const FIXED: [&str; 11] = [
+    "involvedObject",
+    "reason",
+    "message",
+    "source",
+    "firstTimestamp",
+    "lastTimestamp",
+    "count",
+    "type",
+    "eventTime",
+    "action",
+    "related",
+];
+
 /// Who reports it: older events name a source, newer ones a reporting component.
 fn component(object: &Object) -> &str {
     match text(object, &["source", "component"]) {
@@ -66,6 +100,11 @@ fn component(object: &Object) -> &str {
 }
 
 fn validate(object: &Object) -> Vec<FieldError> {
+    legacy(object, "reportingComponent")
+}
+
+/// The rules for events of both groups; the reporting component has another name in each.
+fn legacy(object: &Object, component: &str) -> Vec<FieldError> {
     let namespace = text(object, &["metadata", "namespace"]);
     let involved = text(object, &["involvedObject", "namespace"]);
     let is_new = value(object, &["eventTime"]).is_some_and(|time| !time.is_null());
@@ -82,7 +121,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
         errors.push(FieldError::invalid("involvedObject.namespace", involved, problem));
     }
     if is_new {
-        errors.extend(bad_report(object));
+        errors.extend(bad_report(object, component));
     }
     let problems = dns1123_subdomain(namespace).into_iter();
     errors.extend(problems.map(|problem| FieldError::invalid("namespace", namespace, problem)));
@@ -90,14 +129,14 @@ fn validate(object: &Object) -> Vec<FieldError> {
 }
 
 /// What an event with an event time has to say.
-fn bad_report(object: &Object) -> Vec<FieldError> {
+fn bad_report(object: &Object, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let component = text(object, &["reportingComponent"]);
     if component.is_empty() {
-        errors.push(FieldError::required("reportingComponent", ""));
+        errors.push(FieldError::required(path, ""));
     }
     let problems = qualified_name(component).into_iter();
-    errors.extend(problems.map(|problem| FieldError::invalid("reportingComponent", component, problem)));
+    errors.extend(problems.map(|problem| FieldError::invalid(path, component, problem)));
     for (field, required, length_max) in [
         ("reportingInstance", true, 128),
         ("action", true, 128),
@@ -112,6 +151,42 @@ fn bad_report(object: &Object) -> Vec<FieldError> {
             let problem = format!("can have at most {length_max} characters");
             errors.push(FieldError::invalid(field, "", problem));
         }
+    }
+    errors
+}
+
+/// What an event of `events.k8s.io` has to be beside that.
+fn bad_new(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let is_set = |field: &str| value(object, &[field]).is_some_and(|value| !value.is_null());
+    if !is_set("eventTime") {
+        errors.push(FieldError::required("eventTime", ""));
+    }
+    errors.extend(bad_series(object));
+    let mut unset =
+        vec![("firstTimestamp", is_set("firstTimestamp")), ("lastTimestamp", is_set("lastTimestamp"))];
+    unset.push(("count", number(object, &["count"]) != 0));
+    let has_source = ["component", "host"].iter().any(|part| !text(object, &["source", part]).is_empty());
+    unset.push(("source", has_source));
+    let set = unset.into_iter().filter(|(_, is_set)| *is_set);
+    errors.extend(set.map(|(field, _)| FieldError::invalid(field, "", "needs to be unset")));
+    let kind = text(object, &["type"]);
+    if kind != "Normal" && kind != "Warning" {
+        errors.push(FieldError::invalid("type", "", format!("has invalid value: {kind}")));
+    }
+    errors
+}
+
+fn bad_series(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if value(object, &["series"]).is_none_or(Value::is_null) {
+        return errors;
+    }
+    if number(object, &["series", "count"]) < 2 {
+        errors.push(FieldError::invalid("series.count", "", "should be at least 2"));
+    }
+    if text(object, &["series", "lastObservedTime"]).is_empty() {
+        errors.push(FieldError::required("series.lastObservedTime", ""));
     }
     errors
 }

@@ -24,6 +24,7 @@ pub(super) const RULES: &[KindRules] = &[
     config_map::RULES,
     endpoints::RULES,
     event::RULES,
+    event::OF_EVENTS,
     namespace::RULES,
     node::RULES,
     persistent_volume::RULES,
