@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 
 use crate::registry::{Object, ResourceType, StoredAs, Strategy, Subresource, TableRenderer};
 use crate::request::verb::{Verb, Verbs};
+use crate::reviews;
 
-/// Every built-in resource type that can be served: one whose objects are stored.
+/// Every built-in resource type that can be served: one whose objects are stored, or answered at once.
 pub(crate) fn built_in() -> Vec<ResourceType> {
     let of_version = |entry: &'static Version| {
-        let stored = entry.resources.iter().filter(|row| row.verbs.contains(&"watch"));
-        stored.map(|row| resource_type(entry, row))
+        let is_served =
+            |row: &&Row| row.verbs.contains(&"watch") || reviews::built_in(entry.group, row.kind).is_some();
+        entry.resources.iter().filter(is_served).map(|row| resource_type(entry, row))
     };
     resources::TABLE.iter().flat_map(of_version).collect()
 }
@@ -45,6 +47,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     });
     resource_type.shows_deleted = row.shows_deleted;
     resource_type.protobuf = true;
+    resource_type.review = reviews::built_in(of.group, row.kind);
     let selectable = rules.selectable.iter().map(|field| field.path).collect();
     resource_type.strategy = Arc::new(BuiltIn { rules, type_id, selectable });
     resource_type.table = Arc::new(Columns(rules));

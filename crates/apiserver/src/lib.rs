@@ -19,6 +19,7 @@ mod pipeline;
 pub mod registry;
 mod render;
 pub mod request;
+pub mod reviews;
 mod server;
 mod service;
 mod verbs;

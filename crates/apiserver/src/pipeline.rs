@@ -88,7 +88,7 @@ where
     let response = match target {
         Target::Resource { verb, place } => {
             let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
-            verbs::dispatch(api, verb, place, query, head.headers, body).await?
+            verbs::dispatch(api, caller, verb, place, query, head.headers, body).await?
         }
         Target::Plain { method, path } => {
             endpoints::answer(api, &method, &path, &query, &head.headers).await?
@@ -129,7 +129,7 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
 
 fn authorize(api: &ApiServer, caller: &Identity, target: &Target) -> Result<(), Error> {
     let question = match target {
-        Target::Resource { verb, place } => Question::Resource { verb: *verb, place },
+        Target::Resource { verb, place } => Question::Resource { verb: verb.as_str(), place },
         Target::Plain { method, path } => Question::Path { verb: method, path },
     };
     match api.authorizer.decide(caller, question) {

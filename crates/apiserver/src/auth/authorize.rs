@@ -1,18 +1,18 @@
 //! Authorization: may this caller do this? Whoever is not allowed is denied.
 
 use model::error::Error;
+use serde_json::{Value, json};
 
 use super::Identity;
 use crate::request::path::ResourcePath;
-use crate::request::verb::Verb;
 
 /// What a caller wants to do.
 #[derive(Clone, Copy, Debug)]
 pub enum Question<'a> {
     /// A verb on objects.
     Resource {
-        /// What they want to do.
-        verb: Verb,
+        /// What they want to do, as RBAC rules name it.
+        verb: &'a str,
         /// With what.
         place: &'a ResourcePath,
     },
@@ -41,6 +41,22 @@ pub enum Decision {
 pub trait Authorizer: Send + Sync {
     /// Whether this caller may do this.
     fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision;
+
+    /// What this caller may do in a namespace, as far as it can be listed.
+    fn rules(&self, _caller: &Identity, _namespace: &str) -> Rules {
+        Rules { resources: Vec::new(), paths: Vec::new(), is_incomplete: true }
+    }
+}
+
+/// What a caller may do, in the form of `SelfSubjectRulesReview`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// Rules about resources: `verbs`, `apiGroups`, `resources`, `resourceNames`.
+    pub resources: Vec<Value>,
+    /// Rules about plain paths: `verbs`, `nonResourceURLs`.
+    pub paths: Vec<Value>,
+    /// Whether there may be more.
+    pub is_incomplete: bool,
 }
 
 /// The members of `system:masters` may do everything; everyone may see whether the server lives and which version it is;
@@ -58,6 +74,16 @@ impl Authorizer for MastersOnly {
         } else {
             Decision::Deny { reason: String::new() }
         }
+    }
+
+    fn rules(&self, caller: &Identity, _namespace: &str) -> Rules {
+        let health = json!({"verbs": ["get"], "nonResourceURLs": FOR_EVERYONE});
+        if !caller.is_in("system:masters") {
+            return Rules { paths: vec![health], ..Rules::default() };
+        }
+        let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+        let all_paths = json!({"verbs": ["*"], "nonResourceURLs": ["*"]});
+        Rules { resources: vec![all], paths: vec![all_paths, health], is_incomplete: false }
     }
 }
 
@@ -95,6 +121,7 @@ pub fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::verb::Verb;
 
     #[test]
     fn only_masters_may_do_anything_but_ask_for_health() {
@@ -102,7 +129,7 @@ mod tests {
         let user = Identity::authenticated("b", ["developers".to_owned()]);
         let place = ResourcePath { resource: "secrets".to_owned(), ..ResourcePath::default() };
         for verb in Verb::ALL {
-            let question = Question::Resource { verb, place: &place };
+            let question = Question::Resource { verb: verb.as_str(), place: &place };
             assert_eq!(MastersOnly.decide(&master, question), Decision::Allow);
             for caller in [&user, &Identity::anonymous()] {
                 assert_ne!(MastersOnly.decide(caller, question), Decision::Allow);
@@ -127,7 +154,7 @@ mod tests {
             subresource: "status".to_owned(),
             ..ResourcePath::default()
         };
-        let question = Question::Resource { verb: Verb::Get, place: &place };
+        let question = Question::Resource { verb: "get", place: &place };
         let Error::Forbidden { message, .. } = refusal(&Identity::anonymous(), question, "") else {
             panic!()
         };

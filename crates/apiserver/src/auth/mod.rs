@@ -4,7 +4,7 @@ pub mod authenticate;
 pub mod authorize;
 
 pub use authenticate::{Authentication, Authenticator, Connection, Credentials, StaticToken};
-pub use authorize::{Authorizer, Decision, MastersOnly, Question};
+pub use authorize::{Authorizer, Decision, MastersOnly, Question, Rules};
 
 /// A caller, as authentication found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -66,8 +66,10 @@ fn resource(resource_type: &ResourceType) -> Vec<Value> {
         "namespaced": namespaced,
         "kind": kind,
         "verbs": verbs,
-        "storageVersionHash": stored_version(resource_type),
     });
+    if resource_type.review.is_none() {
+        main["storageVersionHash"] = storage_version_hash(&stored.group, &stored.version, kind).into();
+    }
     if !resource_type.short_names.is_empty() {
         main["shortNames"] = json!(resource_type.short_names);
     }

@@ -11,6 +11,7 @@ use super::table::{NameAndAge, TableRenderer};
 use crate::request::negotiate::Offer;
 use crate::request::path::ResourcePath;
 use crate::request::verb::{Verb, Verbs};
+use crate::reviews::Review;
 
 /// Everything the server knows about a resource in one version. A plain value: make one, change fields, register it.
 #[derive(Clone)]
@@ -43,6 +44,8 @@ pub struct ResourceType {
     pub protobuf: bool,
     /// What is checked, completed and computed when objects are written.
     pub strategy: Arc<dyn Strategy>,
+    /// Answers its objects, none of which is stored then.
+    pub review: Option<Arc<dyn Review>>,
     /// How objects look as rows.
     pub table: Arc<dyn TableRenderer>,
 }
@@ -95,6 +98,7 @@ impl ResourceType {
             shows_deleted: false,
             protobuf: false,
             strategy: Arc::new(Plain),
+            review: None,
             table: Arc::new(NameAndAge),
         }
     }

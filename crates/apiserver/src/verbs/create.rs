@@ -14,7 +14,7 @@ use super::write::now;
 use super::{Call, namespace};
 use crate::body::Body;
 use crate::registry::Object;
-use crate::render;
+use crate::{render, reviews};
 
 /// How often another random suffix is tried when a generated name is taken.
 const NAME_ATTEMPTS: usize = 8;
@@ -22,7 +22,10 @@ const NAME_ATTEMPTS: usize = 8;
 pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let Decoded { object, warnings } = body::decode(&call, options.field_validation)?;
-    create_object(&call, object, &warnings, options).await
+    match &call.resource_type.review {
+        Some(review) => reviews::create(&call, &**review, object, &warnings),
+        None => create_object(&call, object, &warnings, options).await,
+    }
 }
 
 /// Makes an object of a decoded body; also what an update of an absent object does, for types that allow it.

@@ -28,6 +28,7 @@ use model::ObjectKey;
 use model::error::Error;
 
 use crate::api::ApiServer;
+use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::Served;
 use crate::render::wants_pretty;
@@ -39,6 +40,7 @@ use crate::request::verb::Verb;
 /// One request to one resource type, after everything was checked that does not depend on the verb.
 pub(crate) struct Call {
     pub api: ApiServer,
+    pub caller: Identity,
     pub resource_type: Arc<Served>,
     pub place: ResourcePath,
     pub query: Query,
@@ -67,6 +69,7 @@ impl Call {
 /// Finds the resource type and calls the verb.
 pub(crate) async fn dispatch(
     api: &ApiServer,
+    caller: Identity,
     verb: Verb,
     place: ResourcePath,
     query: Query,
@@ -94,7 +97,7 @@ pub(crate) async fn dispatch(
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let form = negotiate::accepted(&headers, resource_type.offer(), streams, pretty)?;
-    let call = Call { api: api.clone(), resource_type, place, query, headers, body, form };
+    let call = Call { api: api.clone(), caller, resource_type, place, query, headers, body, form };
     match verb {
         Verb::Create => create::create(call).await,
         Verb::Get => get::get(call).await,
@@ -128,6 +131,11 @@ pub(crate) fn store_error(error: store::Error) -> Error {
 /// Kubernetes' words for a revision whose history is gone.
 pub(crate) fn too_old(requested: model::Revision) -> String {
     format!("The resourceVersion for the provided watch or list is too old: {requested}.")
+}
+
+/// The present time as objects have it.
+pub(crate) fn creation_time() -> String {
+    metadata::time(now())
 }
 
 /// Takes the resourceVersion out of an object that was never written.

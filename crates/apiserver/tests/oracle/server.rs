@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::auth::Identity;
+use apiserver::auth::{Authentication, Identity, StaticToken};
 use apiserver::{ApiServer, ApiService};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -23,8 +23,12 @@ impl Server {
         let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
         let options = Options { compaction: None, ..Options::default() };
         let store = Store::open(engine, options, &Metrics::unregistered()).await.unwrap();
-        let api = ApiServer::builder(store).build().await.unwrap();
-        Self(ApiService::new(api, Identity::authenticated("admin", ["system:masters".to_owned()])))
+        let mut admin = Identity::authenticated("admin", ["system:masters".to_owned()]);
+        admin.uid = "admin".to_owned();
+        let token = StaticToken { token: "admin-token".to_owned(), identity: admin.clone() };
+        let authentication = Authentication::new(vec![token]);
+        let api = ApiServer::builder(store).authentication(authentication).build().await.unwrap();
+        Self(ApiService::new(api, admin))
     }
 
     /// Sends a request and reads the answer, or as many lines of it as are wanted.

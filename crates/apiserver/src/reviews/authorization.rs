@@ -1,0 +1,168 @@
+//! May somebody do something?
+
+use model::error::{Error, FieldError};
+use serde_json::{Value, json};
+
+use super::{Asked, Review, invalid, spec, spec_text};
+use crate::auth::{Decision, Identity, Question};
+use crate::registry::Object;
+use crate::request::path::ResourcePath;
+
+const GROUP: &str = "authorization.k8s.io";
+
+/// `SubjectAccessReview`
+pub struct MayThey;
+
+/// `LocalSubjectAccessReview`
+pub struct MayTheyHere;
+
+/// `SelfSubjectAccessReview`
+pub struct MayI;
+
+/// `SelfSubjectRulesReview`
+pub struct WhatMayI;
+
+impl Review for MayThey {
+    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+        let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
+        errors.extend(bad_subject(object));
+        errors.extend(bad_metadata(object, &[], "must be empty"));
+        decide(asked, &subject(object), object, errors)
+    }
+}
+
+impl Review for MayTheyHere {
+    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+        let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
+        errors.extend(bad_subject(object));
+        errors.extend(bad_metadata(object, &["namespace"], "must be empty except for namespace"));
+        let attributes = spec(object, "resourceAttributes");
+        let namespace = attributes.map(|attributes| text(attributes, "namespace"));
+        if let Some(namespace) = namespace.filter(|namespace| *namespace != asked.namespace) {
+            let path = "spec.resourceAttributes.namespace";
+            errors.push(FieldError::invalid(path, namespace, "must match metadata.namespace"));
+        }
+        if spec(object, "nonResourceAttributes").is_some() {
+            let detail = "disallowed on this kind of request";
+            errors.push(FieldError::invalid("spec.nonResourceAttributes", path_value(object), detail));
+        }
+        decide(asked, &subject(object), object, errors)
+    }
+}
+
+impl Review for MayI {
+    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+        let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
+        errors.extend(bad_metadata(object, &[], "must be empty"));
+        decide(asked, asked.caller, object, errors)
+    }
+}
+
+impl Review for WhatMayI {
+    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+        let namespace = spec_text(object, "namespace");
+        if namespace.is_empty() {
+            return Err(Error::bad_request("no namespace on request"));
+        }
+        let rules = asked.api.authorizer.rules(asked.caller, namespace);
+        let status = json!({
+            "resourceRules": rules.resources,
+            "nonResourceRules": rules.paths,
+            "incomplete": rules.is_incomplete,
+        });
+        object.insert("spec".to_owned(), json!({}));
+        object.insert("status".to_owned(), status);
+        Ok(())
+    }
+}
+
+fn decide(
+    asked: &Asked<'_>,
+    subject: &Identity,
+    object: &mut Object,
+    errors: Vec<FieldError>,
+) -> Result<(), Error> {
+    if !errors.is_empty() {
+        return Err(invalid(GROUP, errors));
+    }
+    let authorizer = &asked.api.authorizer;
+    let decision = match (spec(object, "resourceAttributes"), spec(object, "nonResourceAttributes")) {
+        (Some(attributes), _) => {
+            let place = place(attributes);
+            authorizer.decide(subject, Question::Resource { verb: text(attributes, "verb"), place: &place })
+        }
+        (None, attributes) => {
+            let attributes = attributes.unwrap_or(&Value::Null);
+            let question = Question::Path { verb: text(attributes, "verb"), path: text(attributes, "path") };
+            authorizer.decide(subject, question)
+        }
+    };
+    let status = match decision {
+        Decision::Allow => json!({"allowed": true}),
+        Decision::Deny { reason } if reason.is_empty() => json!({"allowed": false}),
+        Decision::Deny { reason } => json!({"allowed": false, "reason": reason}),
+    };
+    object.insert("status".to_owned(), status);
+    Ok(())
+}
+
+fn place(attributes: &Value) -> ResourcePath {
+    let owned = |field| text(attributes, field).to_owned();
+    ResourcePath {
+        group: owned("group"),
+        version: owned("version"),
+        namespace: owned("namespace"),
+        resource: owned("resource"),
+        name: owned("name"),
+        subresource: owned("subresource"),
+        watch_prefix: false,
+    }
+}
+
+fn subject(object: &Object) -> Identity {
+    let groups = spec(object, "groups").and_then(Value::as_array).into_iter().flatten();
+    Identity {
+        name: spec_text(object, "user").to_owned(),
+        uid: spec_text(object, "uid").to_owned(),
+        groups: groups.filter_map(Value::as_str).map(str::to_owned).collect(),
+    }
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn bad_attributes(object: &Object) -> Option<FieldError> {
+    match (spec(object, "resourceAttributes"), spec(object, "nonResourceAttributes")) {
+        (Some(_), Some(_)) => {
+            let detail = "cannot be specified in combination with resourceAttributes";
+            Some(FieldError::invalid("spec.nonResourceAttributes", path_value(object), detail))
+        }
+        (None, None) => {
+            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            Some(FieldError::invalid("spec.resourceAttributes", Value::Null, detail))
+        }
+        _ => None,
+    }
+}
+
+/// As Kubernetes shows it, with Go's names of the fields.
+fn path_value(object: &Object) -> Value {
+    let attributes = spec(object, "nonResourceAttributes").unwrap_or(&Value::Null);
+    json!({"Path": text(attributes, "path"), "Verb": text(attributes, "verb")})
+}
+
+fn bad_subject(object: &Object) -> Option<FieldError> {
+    let has_groups =
+        spec(object, "groups").and_then(Value::as_array).is_some_and(|groups| !groups.is_empty());
+    let detail = "at least one of user or group must be specified";
+    (spec_text(object, "user").is_empty() && !has_groups)
+        .then(|| FieldError::invalid("spec.user", "", detail))
+}
+
+fn bad_metadata(object: &Object, allowed: &[&str], detail: &str) -> Option<FieldError> {
+    let metadata = object.get("metadata").and_then(Value::as_object)?;
+    let is_set = |value: &Value| !value.is_null() && value.as_str() != Some("");
+    let is_bad = metadata.iter().any(|(key, value)| !allowed.contains(&key.as_str()) && is_set(value));
+    is_bad.then(|| FieldError::invalid("metadata", Value::Object(metadata.clone()), detail))
+}

@@ -1,0 +1,79 @@
+//! Reviews: objects that are made only to be answered. Nothing of them is stored.
+
+mod authentication;
+mod authorization;
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use model::error::{Error, FieldError};
+use serde_json::{Map, Value};
+
+use crate::api::ApiServer;
+use crate::auth::Identity;
+use crate::body::Body;
+use crate::registry::Object;
+use crate::render;
+use crate::verbs::Call;
+
+/// Answers the objects of a type.
+pub trait Review: Send + Sync {
+    /// Completes an object with the answer to what it asks.
+    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error>;
+}
+
+/// Who asks, and whom to ask.
+pub struct Asked<'a> {
+    /// The caller.
+    pub caller: &'a Identity,
+    /// The namespace in the path; empty if there is none.
+    pub namespace: &'a str,
+    api: &'a ApiServer,
+}
+
+/// The review of a built-in kind, if it is one.
+pub(crate) fn built_in(group: &str, kind: &str) -> Option<Arc<dyn Review>> {
+    Some(match (group, kind) {
+        ("authentication.k8s.io", "SelfSubjectReview") => Arc::new(authentication::WhoAmI),
+        ("authentication.k8s.io", "TokenReview") => Arc::new(authentication::WhoseToken),
+        ("authorization.k8s.io", "SubjectAccessReview") => Arc::new(authorization::MayThey),
+        ("authorization.k8s.io", "LocalSubjectAccessReview") => Arc::new(authorization::MayTheyHere),
+        ("authorization.k8s.io", "SelfSubjectAccessReview") => Arc::new(authorization::MayI),
+        ("authorization.k8s.io", "SelfSubjectRulesReview") => Arc::new(authorization::WhatMayI),
+        _ => return None,
+    })
+}
+
+/// The answer to a review.
+pub(crate) fn create(
+    call: &Call,
+    review: &dyn Review,
+    mut object: Object,
+    warnings: &[String],
+) -> Result<Response<Body>, Error> {
+    let asked = Asked { caller: &call.caller, namespace: call.namespace(), api: &call.api };
+    review.answer(&asked, &mut object)?;
+    let bytes = serde_json::to_vec(&object).expect("a JSON value always encodes");
+    render::object(call, StatusCode::CREATED, &bytes.into(), warnings)
+}
+
+fn user(identity: &Identity) -> Value {
+    let mut user = Map::from_iter([("username".to_owned(), Value::from(identity.name.as_str()))]);
+    if !identity.uid.is_empty() {
+        user.insert("uid".to_owned(), identity.uid.as_str().into());
+    }
+    user.insert("groups".to_owned(), identity.groups.clone().into());
+    user.into()
+}
+
+fn spec<'a>(object: &'a Object, field: &str) -> Option<&'a Value> {
+    object.get("spec").and_then(|spec| spec.get(field)).filter(|value| !value.is_null())
+}
+
+fn spec_text<'a>(object: &'a Object, field: &str) -> &'a str {
+    spec(object, field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn invalid(group: &str, errors: Vec<FieldError>) -> Error {
+    Error::Invalid { group: group.to_owned(), kind: String::new(), name: String::new(), errors }
+}
