@@ -68,7 +68,7 @@ fn resource(resource_type: &ResourceType) -> Vec<Value> {
         "verbs": verbs,
     });
     if resource_type.review.is_none() {
-        main["storageVersionHash"] = storage_version_hash(&stored.group, &stored.version, kind).into();
+        main["storageVersionHash"] = stored_version(resource_type).into();
     }
     if !resource_type.short_names.is_empty() {
         main["shortNames"] = json!(resource_type.short_names);
