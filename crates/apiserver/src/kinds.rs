@@ -179,7 +179,7 @@ struct Columns(&'static KindRules);
 
 impl TableRenderer for Columns {
     fn columns(&self) -> Vec<Value> {
-        let columns = kinds::columns(self.0.group, self.0.kind).iter();
+        let columns = self.0.columns().iter();
         let column = |c: &kinds::Column| {
             json!({
                 "name": c.name, "type": c.kind, "format": c.format, "description": c.description, "priority": c.priority,
@@ -189,7 +189,7 @@ impl TableRenderer for Columns {
     }
 
     fn cells(&self, object: &Object, now: Timestamp) -> Vec<Value> {
-        kinds::cells(self.0.group, self.0.kind, object, now)
+        self.0.cells(object, now)
     }
 }
 

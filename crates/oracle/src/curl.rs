@@ -22,7 +22,7 @@ impl Curl {
     /// Sends a request and reads the answer, or as many lines of it as are wanted.
     pub fn send(&self, request: &Request) -> Result<Response, String> {
         let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--insecure", "--no-buffer", "--include", "--http1.1"])
+        curl.args(["--silent", "--insecure", "--no-buffer", "--include", "--http1.1"])
             .args(["--max-time", SECONDS, "--user-agent", "oracle", "--header", "Expect:"])
             .args(["--request", request.method])
             .args(["--header", &format!("Authorization: Bearer {}", self.token)]);
@@ -45,6 +45,7 @@ impl Curl {
         let mut child = curl
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("curl cannot be run: {error}"))?;
         let failed = |error: std::io::Error| format!("{}: {error}", request.path);
@@ -74,6 +75,9 @@ fn read(mut output: impl BufRead, lines: Option<usize>) -> std::io::Result<Respo
                 response.code = code.unwrap_or(response.code);
             }
         }
+    }
+    if response.code == 0 {
+        return Err(std::io::Error::other("the server does not answer"));
     }
     match lines {
         Some(lines) if response.code == 200 => {

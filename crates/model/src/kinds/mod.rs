@@ -201,6 +201,16 @@ impl KindRules {
         ..Self::PLAIN
     };
 
+    /// The columns of its table.
+    pub fn columns(&self) -> &'static [Column] {
+        self.columns
+    }
+
+    /// The cells of an object, one for each column.
+    pub fn cells(&self, object: &Object, now: jiff::Timestamp) -> Vec<Value> {
+        (self.cells)(object, now)
+    }
+
     /// The part of it with this name, if it has one.
     pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)
