@@ -53,6 +53,8 @@ const NAME_LENGTH: usize = 63;
 
 const LABEL_PATTERN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN_PATTERN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const SUBDOMAIN_UNDERSCORE_PATTERN: &str =
+    r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*";
 const LABEL_1035_PATTERN: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const NAME_PATTERN: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const VALUE_PATTERN: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
@@ -72,6 +74,18 @@ fn subdomain(value: &str, unit: &str) -> Vec<String> {
         let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
                      and must start and end with an alphanumeric character";
         messages.push(mismatch(words, SUBDOMAIN_PATTERN, &["example.com"]));
+    }
+    messages
+}
+
+/// As [`dns1123_subdomain`], with underscores too, also at the beginning of each label.
+pub fn dns1123_subdomain_underscore(value: &str) -> Vec<String> {
+    let is_good = |label: &str| is_label(&label.strip_prefix('_').unwrap_or(label).replace('_', "-"));
+    let mut messages = too_long(value, SUBDOMAIN_LENGTH, "characters");
+    if !value.split('.').all(is_good) {
+        let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or \
+                     '.', and must start and end with an alphanumeric character";
+        messages.push(mismatch(words, SUBDOMAIN_UNDERSCORE_PATTERN, &["example.com"]));
     }
     messages
 }

@@ -44,6 +44,8 @@ const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)
 
 /// Nothing is finer than a billionth.
 const EXPONENT_MIN: i32 = -9;
+/// Nothing of a resource is finer than a thousandth.
+const RESOURCE_EXPONENT_MIN: i32 = -3;
 /// What binary amounts end at.
 const BINARY_MAX: u128 = i64::MAX as u128;
 
@@ -58,6 +60,37 @@ impl Quantity {
         let text = text.trim();
         let (quantity, is_kept) = Self::read(text)?;
         Ok(if is_kept { Cow::Borrowed(text) } else { Cow::Owned(quantity.to_string()) })
+    }
+
+    /// The spelling that Kubernetes keeps of an amount of a resource, of which nothing is finer than a thousandth.
+    pub fn respell_resource(text: &str) -> Result<Cow<'_, str>, QuantityError> {
+        let (quantity, is_kept) = Self::read(text)?;
+        if is_kept && quantity.exponent >= RESOURCE_EXPONENT_MIN {
+            return Ok(Cow::Borrowed(text));
+        }
+        Ok(Cow::Owned(quantity.rounded_up(RESOURCE_EXPONENT_MIN).to_string()))
+    }
+
+    /// The sum of two, spelled like the first unless that is nothing.
+    pub fn plus(&self, other: &Self) -> Self {
+        let exponent = self.exponent.min(other.exponent);
+        let aligned = |of: &Self| {
+            let factor = 10i128.saturating_pow(of.exponent.abs_diff(exponent));
+            let mantissa = i128::try_from(of.mantissa).unwrap_or(i128::MAX).saturating_mul(factor);
+            if of.negative { -mantissa } else { mantissa }
+        };
+        let sum = aligned(self).saturating_add(aligned(other));
+        let format = if self.is_zero() { other.format } else { self.format };
+        Self::new(sum < 0, sum.unsigned_abs(), exponent, format)
+    }
+
+    /// Rounds away from zero to a power of ten.
+    fn rounded_up(self, exponent: i32) -> Self {
+        if self.exponent >= exponent {
+            return self;
+        }
+        let divisor = 10u128.checked_pow(exponent.abs_diff(self.exponent)).unwrap_or(u128::MAX);
+        Self::new(self.negative, self.mantissa.div_ceil(divisor), exponent, self.format)
     }
 
     /// Whether it is nothing.
@@ -148,7 +181,7 @@ impl Quantity {
     }
 
     /// The whole number, if it is one and has at most 38 digits.
-    fn whole(&self) -> Option<u128> {
+    pub fn whole(&self) -> Option<u128> {
         let exponent = u32::try_from(self.exponent).ok()?;
         self.mantissa.checked_mul(10u128.checked_pow(exponent)?)
     }
@@ -303,6 +336,21 @@ mod tests {
         ] {
             assert_eq!(Quantity::respell(given).as_deref(), Ok(spelled), "{given}");
         }
+    }
+
+    #[test]
+    fn resources_are_rounded_up_to_thousandths() {
+        for (given, spelled) in
+            [("100.5m", "101m"), ("1n", "1m"), ("0.1Ki", "102400m"), ("1.500", "1.500"), ("-100.5m", "-101m")]
+        {
+            assert_eq!(Quantity::respell_resource(given).as_deref(), Ok(spelled), "{given}");
+        }
+        let sum = |one: &str, other: &str| {
+            Quantity::parse(one).unwrap().plus(&Quantity::parse(other).unwrap()).to_string()
+        };
+        assert_eq!(sum("1Gi", "512Mi"), "1536Mi");
+        assert_eq!(sum("0", "1e3"), "1e3");
+        assert_eq!(sum("500m", "-1"), "-500m");
     }
 
     #[test]

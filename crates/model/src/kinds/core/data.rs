@@ -22,9 +22,15 @@ pub fn bad_keys(object: &Object, field: &str) -> Vec<FieldError> {
 
 /// What is wrong with one key of the map in a field.
 pub fn key_errors(field: &str, key: &str) -> impl Iterator<Item = FieldError> {
+    let (path, key) = (format!("{field}[{key}]"), key.to_owned());
+    key_problems(&key).into_iter().map(move |problem| FieldError::invalid(path.clone(), key.clone(), problem))
+}
+
+/// The rules that a key breaks.
+pub fn key_problems(key: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if key.len() > KEY_LENGTH_MAX {
-        problems.push(format!("must be no more than {KEY_LENGTH_MAX} bytes"));
+        problems.push(format!("must be no more than {KEY_LENGTH_MAX} characters"));
     }
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if key.is_empty() || !key.bytes().all(is_fine) {
@@ -39,8 +45,7 @@ pub fn key_errors(field: &str, key: &str) -> impl Iterator<Item = FieldError> {
         _ if key.starts_with("..") => problems.push("must not start with '..'".to_owned()),
         _ => {}
     }
-    let (path, key) = (format!("{field}[{key}]"), key.to_owned());
-    problems.into_iter().map(move |problem| FieldError::invalid(path.clone(), key.clone(), problem))
+    problems
 }
 
 /// The bytes of all texts in a field.

@@ -11,6 +11,7 @@ mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
 mod pod_template;
+mod replication_controller;
 mod secret;
 mod service;
 mod service_account;
@@ -29,7 +30,9 @@ pub(super) const RULES: &[KindRules] = &[
     node::RULES,
     persistent_volume::RULES,
     persistent_volume_claim::RULES,
+    pod::RULES,
     pod_template::RULES,
+    replication_controller::RULES,
     secret::RULES,
     service::RULES,
     service_account::RULES,

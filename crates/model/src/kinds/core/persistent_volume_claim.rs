@@ -102,7 +102,8 @@ fn settle_source(object: &mut Object, old: Option<&Object>) {
     }
 }
 
-fn validate(object: &Object) -> Vec<FieldError> {
+/// What is wrong with a claim, or with a template of one.
+pub(super) fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let modes = items(object, &["spec", "accessModes"]);
     if modes.is_empty() {

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::pod::{default_template, template_warnings, validate_template};
+use super::pod::{container_cells, default_template, template_warnings, validate_template};
 use crate::error::FieldError;
+use crate::kinds::columns::{Column, NAME, labels, name};
 use crate::kinds::object::map_mut;
 use crate::kinds::{KindRules, Object};
 
@@ -12,10 +13,23 @@ pub(super) const RULES: KindRules = KindRules {
     default: |object| default_template(map_mut(object, "template")),
     validate_create: validate,
     validate_update: |new, _| validate(new),
-    warnings: |new, _| {
-        template(new).map(|template| template_warnings(template, "template")).unwrap_or_default()
+    warnings: |new, old| match template(new) {
+        Some(template) if old.and_then(self::template) != Some(template) => {
+            template_warnings(template, "template")
+        }
+        _ => Vec::new(),
     },
     counts_generations: true,
+    columns: &[
+        NAME,
+        Column::new("Containers", "string", "The names of its containers."),
+        Column::new("Images", "string", "The images of its containers."),
+        Column::new("Pod Labels", "string", "The labels of its pods."),
+    ],
+    cells: |object, _| {
+        let [names, images] = container_cells(template(object));
+        vec![name(object), names, images, labels(object, &["template", "metadata", "labels"])]
+    },
     ..KindRules::PLAIN
 };
 

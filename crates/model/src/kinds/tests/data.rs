@@ -28,7 +28,7 @@ fn config_maps_are_refused_for_their_keys_and_their_size() {
                     format!("binaryData[b/c]: Invalid value: \"b/c\": {CONFIG_KEY}"),
                 ],
             ),
-            (json!({"data": {&long: ""}}), vec![key(&long, "must be no more than 253 bytes")]),
+            (json!({"data": {&long: ""}}), vec![key(&long, "must be no more than 253 characters")]),
             (
                 json!({"data": {"a": "x".repeat(1 << 20)}, "binaryData": {"b": "eA=="}}),
                 texts(["[]: Too long: may not be more than 1048576 bytes"]),

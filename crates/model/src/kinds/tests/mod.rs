@@ -4,6 +4,7 @@ mod columns;
 mod data;
 mod namespace;
 mod others;
+mod pods;
 mod rbac;
 mod recorded;
 mod storage_class;

@@ -1,0 +1,86 @@
+//! Volumes that bring several sources together.
+
+use std::collections::BTreeSet;
+
+use super::env::check_file;
+use super::fields::{Errors, file_mode, local_path, object, objects, require, under};
+use super::volumes::check_key_item;
+use crate::error::FieldError;
+use crate::kinds::Object;
+use crate::kinds::object::{number, text};
+
+const TOKEN_SECONDS_MIN: i64 = 10 * 60;
+const TOKEN_SECONDS_MAX: i64 = 1 << 32;
+
+/// The paths that the sources of one volume take.
+struct Taken<'a> {
+    volume: &'a str,
+    paths: BTreeSet<&'a str>,
+}
+
+impl<'a> Taken<'a> {
+    fn add(&mut self, errors: &mut Errors, path: &'a str, shown: &str) {
+        if !self.paths.insert(path) {
+            errors.push(FieldError::invalid(self.volume, shown, "conflicting duplicate paths"));
+        }
+    }
+}
+
+/// What is wrong with such a volume.
+pub fn check(errors: &mut Errors, volume: &Object, path: &str) {
+    file_mode(errors, volume, path, "defaultMode");
+    let mut taken = Taken { volume: path, paths: BTreeSet::new() };
+    for (index, source) in objects(volume, "sources") {
+        let path = format!("{path}.sources[{index}]");
+        for field in ["secret", "configMap"] {
+            if let Some(source) = object(source, field) {
+                check_keys(errors, source, &under(&path, field), &mut taken);
+            }
+        }
+        if let Some(source) = object(source, "downwardAPI") {
+            let path = under(&path, "downwardAPI");
+            for (_, file) in objects(source, "items") {
+                check_file(errors, file, &path);
+                take(errors, &mut taken, text(file, &["path"]));
+            }
+        }
+        if let Some(token) = object(source, "serviceAccountToken") {
+            check_token(errors, token, &under(&path, "serviceAccountToken"), &under(taken.volume, "path"));
+        }
+        if source.len() > 1 {
+            errors.push(FieldError::forbidden(path, "may not specify more than 1 volume type per source"));
+        }
+    }
+}
+
+fn take<'a>(errors: &mut Errors, taken: &mut Taken<'a>, path: &'a str) {
+    if !path.is_empty() {
+        taken.add(errors, path, path);
+    }
+}
+
+fn check_keys<'a>(errors: &mut Errors, source: &'a Object, path: &str, taken: &mut Taken<'a>) {
+    require(errors, source, path, "name");
+    for (index, item) in objects(source, "items") {
+        check_key_item(errors, item, &format!("{path}.items[{index}]"));
+        let target = text(item, &["path"]);
+        if !target.is_empty() {
+            taken.add(errors, target, text(source, &["name"]));
+        }
+    }
+}
+
+fn check_token(errors: &mut Errors, token: &Object, path: &str, target_path: &str) {
+    let seconds = number(token, &["expirationSeconds"]);
+    let bounds = [
+        (seconds < TOKEN_SECONDS_MIN, "may not specify a duration less than 10 minutes"),
+        (seconds > TOKEN_SECONDS_MAX, "may not specify a duration larger than 2^32 seconds"),
+    ];
+    for (_, rule) in bounds.into_iter().filter(|(broken, _)| *broken) {
+        errors.push(FieldError::invalid(under(path, "expirationSeconds"), seconds, rule));
+    }
+    match text(token, &["path"]) {
+        "" => errors.push(FieldError::required(target_path, "")),
+        target => local_path(errors, target_path, target),
+    }
+}

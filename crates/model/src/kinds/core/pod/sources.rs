@@ -1,0 +1,213 @@
+//! Sources of volumes that have more to check than a few texts.
+
+use serde_json::Value;
+
+use super::fields::{Errors, invalid, object, one_of, require, set_number, set_text, under};
+use super::volumes::{all, flag, lists_any, lun};
+use crate::error::FieldError;
+use crate::kinds::Object;
+use crate::kinds::core::persistent_volume_claim;
+use crate::kinds::object::text;
+use crate::names::{dns1123_label, dns1123_subdomain};
+
+/// iSCSI: the names of its ends.
+pub fn check_iscsi(errors: &mut Errors, source: &Object, path: &str) {
+    require(errors, source, path, "targetPortal");
+    match text(source, &["iqn"]) {
+        "" => errors.push(FieldError::required(under(path, "iqn"), "")),
+        name => check_iscsi_name(errors, &under(path, "iqn"), name),
+    }
+    lun(errors, source, path);
+    let asks = flag(source, "chapAuthDiscovery") || flag(source, "chapAuthSession");
+    if asks && !source.contains_key("secretRef") {
+        errors.push(FieldError::required(under(path, "secretRef"), ""));
+    }
+    if let Some(name) = set_text(source, "initiatorName") {
+        check_iscsi_name(errors, &under(path, "initiatorname"), name);
+    }
+}
+
+fn check_iscsi_name(errors: &mut Errors, path: &str, name: &str) {
+    let rule = match name.get(..3) {
+        Some("iqn") if is_qualified_iscsi(name) => return,
+        Some("eui") if name.len() == 20 && is_hex(name, "eui.") => return,
+        Some("naa") if name.len() == 36 && is_hex(name, "naa.") => return,
+        Some("iqn" | "eui" | "naa") => "must be valid format",
+        _ => "must be valid format starting with iqn, eui, or naa",
+    };
+    errors.push(FieldError::invalid(path, name, rule));
+}
+
+fn is_hex(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// `iqn.` with a year and a month, a domain backwards, and a name of one's own behind a colon or not.
+fn is_qualified_iscsi(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("iqn.") else { return false };
+    let Some((date, rest)) = rest.split_once('.') else { return false };
+    let digits =
+        |text: &str, count: usize| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_date = date.split_once('-').is_some_and(|(year, month)| digits(year, 4) && digits(month, 2));
+    let is_word = |text: &str| {
+        let is_end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = text.as_bytes();
+        bytes.first().is_some_and(|byte| is_end(*byte))
+            && bytes.last().is_some_and(|byte| is_end(*byte))
+            && bytes.iter().all(|byte| is_end(*byte) || b".:-".contains(byte))
+    };
+    is_date && is_word(rest)
+}
+
+/// Flocker: one of two names.
+pub fn check_flocker(errors: &mut Errors, source: &Object, path: &str) {
+    let (name, uid) = (text(source, &["datasetName"]), text(source, &["datasetUUID"]));
+    if name.is_empty() && uid.is_empty() {
+        errors.push(FieldError::required(path, "one of datasetName and datasetUUID is required"));
+    }
+    if !name.is_empty() && !uid.is_empty() {
+        let rule = "datasetName and datasetUUID can not be specified simultaneously";
+        errors.push(FieldError::invalid(path, "resource", rule));
+    }
+    if name.contains('/') {
+        errors.push(FieldError::invalid(under(path, "datasetName"), name, "must not contain '/'"));
+    }
+}
+
+/// Cinder: a volume, and a secret with a name.
+pub fn check_cinder(errors: &mut Errors, source: &Object, path: &str) {
+    require(errors, source, path, "volumeID");
+    secret_name(errors, source, path);
+}
+
+fn secret_name(errors: &mut Errors, source: &Object, path: &str) {
+    if let Some(secret) = object(source, "secretRef") {
+        require(errors, secret, &under(path, "secretRef"), "name");
+    }
+}
+
+/// Quobyte: hosts with ports.
+pub fn check_quobyte(errors: &mut Errors, source: &Object, path: &str) {
+    let registry = text(source, &["registry"]);
+    let rule = "must be a host:port pair or multiple pairs separated by commas";
+    if registry.is_empty() {
+        errors.push(FieldError::required(under(path, "registry"), rule));
+    } else if text(source, &["tenant"]).len() >= 65 {
+        let rule = "must be a UUID and may not exceed a length of 64 characters";
+        errors.push(FieldError::required(under(path, "tenant"), rule));
+    } else {
+        let is_pair = |pair: &&str| {
+            let host = pair.rsplit_once(':').map(|(host, _)| host);
+            !host.is_some_and(|host| !host.contains(':') || (host.starts_with('[') && host.ends_with(']')))
+        };
+        for _ in registry.split(',').filter(is_pair) {
+            errors.push(FieldError::invalid(under(path, "registry"), registry, rule));
+        }
+    }
+    require(errors, source, path, "volume");
+}
+
+/// Fibre channel: names of targets, or of disks.
+pub fn check_fibre_channel(errors: &mut Errors, source: &Object, path: &str) {
+    let (targets, disks) = (lists_any(source, "targetWWNs"), lists_any(source, "wwids"));
+    let field = under(path, "targetWWNs");
+    if !targets && !disks {
+        let rule = "must specify either targetWWNs or wwids, but not both";
+        errors.push(FieldError::required(field.as_str(), rule));
+    }
+    if targets && disks {
+        let rule = "targetWWNs and wwids can not be specified simultaneously";
+        errors.push(FieldError::invalid(field, source.get("targetWWNs").cloned().unwrap_or_default(), rule));
+    }
+    if targets {
+        match set_number(source, "lun") {
+            None => {
+                errors.push(FieldError::required(
+                    under(path, "lun"),
+                    "lun is required if targetWWNs is specified",
+                ));
+            }
+            Some(_) => lun(errors, source, path),
+        }
+    }
+}
+
+const CACHING_MODES: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
+const DISK_KINDS: [&str; 3] = ["Dedicated", "Managed", "Shared"];
+
+/// Disks of Azure: the address has to fit the kind.
+pub fn check_azure_disk(errors: &mut Errors, source: &Object, path: &str) {
+    all(errors, source, path, &["diskName", "diskURI"]);
+    if let Some(mode) = set_text(source, "cachingMode") {
+        one_of(errors, &under(path, "cachingMode"), mode, &CACHING_MODES);
+    }
+    let Some(kind) = set_text(source, "kind") else { return };
+    one_of(errors, &under(path, "kind"), kind, &DISK_KINDS);
+    let (prefix, shown) = if kind == "Managed" {
+        (
+            "/subscriptions/",
+            "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
+        )
+    } else {
+        ("https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd")
+    };
+    let address = text(source, &["diskURI"]);
+    if !address.starts_with(prefix) {
+        errors.push(FieldError::not_supported(under(path, "diskURI"), address, &[shown]));
+    }
+}
+
+/// StorageOS: labels as names.
+pub fn check_storage_os(errors: &mut Errors, source: &Object, path: &str) {
+    match text(source, &["volumeName"]) {
+        "" => errors.push(FieldError::required(under(path, "volumeName"), "")),
+        name => invalid(errors, &under(path, "volumeName"), name, dns1123_label(name)),
+    }
+    let namespace = text(source, &["volumeNamespace"]);
+    if !namespace.is_empty() {
+        invalid(errors, &under(path, "volumeNamespace"), namespace, dns1123_label(namespace));
+    }
+    secret_name(errors, source, path);
+}
+
+/// CSI: the name of a driver, and of a secret.
+pub fn check_csi(errors: &mut Errors, source: &Object, path: &str) {
+    let driver_path = under(path, "driver");
+    match text(source, &["driver"]) {
+        "" => errors.push(FieldError::required(driver_path, "")),
+        driver => {
+            if driver.len() > 63 {
+                errors.push(FieldError::too_long(driver_path.as_str(), 63));
+            }
+            invalid(errors, &driver_path, driver, dns1123_subdomain(&driver.to_lowercase()));
+        }
+    }
+    let Some(secret) = object(source, "nodePublishSecretRef") else { return };
+    match text(secret, &["name"]) {
+        "" => errors.push(FieldError::required(under(path, "nodePublishSecretRef.name"), "")),
+        name => invalid(errors, &under(path, "name"), name, dns1123_subdomain(name)),
+    }
+}
+
+/// Volumes that live as long as their pod: a template of a claim, of whose metadata only labels and annotations count.
+pub fn check_ephemeral(errors: &mut Errors, source: &Object, path: &str) {
+    let path = under(path, "volumeClaimTemplate");
+    let Some(template) = object(source, "volumeClaimTemplate") else {
+        errors.push(FieldError::required(path, ""));
+        return;
+    };
+    let metadata_path = under(&path, "metadata");
+    if let Some(metadata) = object(template, "metadata") {
+        super::annotations::check_annotations(errors, metadata, &under(&metadata_path, "annotations"));
+        super::annotations::check_labels(errors, metadata.get("labels"), &under(&metadata_path, "labels"));
+        for (field, value) in metadata {
+            if !["labels", "annotations"].contains(&field.as_str()) && *value != Value::Null {
+                errors.push(FieldError::forbidden(under(&metadata_path, field), "cannot be set"));
+            }
+        }
+    }
+    for mut error in persistent_volume_claim::validate(template) {
+        error.path = under(&path, &error.path);
+        errors.push(error);
+    }
+}

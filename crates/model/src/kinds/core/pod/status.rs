@@ -1,0 +1,161 @@
+//! What a node may report about a pod.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use super::fields::{Errors, invalid, object, objects, set_number};
+use crate::error::FieldError;
+use crate::kinds::Object;
+use crate::kinds::address::{bad_ip, ip};
+use crate::kinds::object::{copy, items, map_mut, number, text};
+use crate::names::{dns1123_subdomain, qualified_name};
+
+const SYSTEM_CONDITIONS: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
+
+/// Takes the spec, the owners and what nodes do not know from the old pod.
+pub fn prepare(new: &mut Object, old: &Object) {
+    copy(new, old, "spec");
+    if let (Some(Value::Object(new)), Some(old)) = (new.get_mut("metadata"), object(old, "metadata")) {
+        copy(new, old, "ownerReferences");
+    }
+    let (class, generation) =
+        (text(old, &["status", "qosClass"]), number(old, &["status", "observedGeneration"]));
+    let status = map_mut(new, "status");
+    if text(status, &["qosClass"]).is_empty() && !class.is_empty() {
+        status.insert("qosClass".to_owned(), class.into());
+    }
+    if number(status, &["observedGeneration"]) == 0 && generation != 0 {
+        status.insert("observedGeneration".to_owned(), generation.into());
+    }
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten();
+    for condition in conditions.filter_map(Value::as_object_mut) {
+        let kind = text(condition, &["type"]).to_owned();
+        let before = object(old, "status")
+            .into_iter()
+            .flat_map(|status| objects(status, "conditions"))
+            .find(|(_, condition)| text(condition, &["type"]) == kind)
+            .map_or(0, |(_, condition)| number(condition, &["observedGeneration"]));
+        if before != 0 && number(condition, &["observedGeneration"]) == 0 {
+            condition.insert("observedGeneration".to_owned(), before.into());
+        }
+    }
+}
+
+/// What is wrong with a report.
+pub fn validate(new: &Object, old: &Object) -> Errors {
+    let (mut errors, empty) = (Errors::new(), Object::new());
+    let (status, before) = (object(new, "status").unwrap_or(&empty), object(old, "status").unwrap_or(&empty));
+    let spec = object(old, "spec").unwrap_or(&empty);
+    for (index, condition) in objects(status, "conditions") {
+        let kind = text(condition, &["type"]);
+        if let Some(generation) = set_number(condition, "observedGeneration").filter(|number| *number < 0) {
+            let path = format!("status.conditions[{index}].observedGeneration");
+            errors.push(FieldError::invalid(path, generation, "must be a non-negative integer"));
+        }
+        if !SYSTEM_CONDITIONS.contains(&kind) {
+            invalid(&mut errors, &format!("status.conditions[{index}].Type"), kind, qualified_name(kind));
+        }
+    }
+    let nominated = text(status, &["nominatedNodeName"]);
+    if !nominated.is_empty() && nominated != text(before, &["nominatedNodeName"]) {
+        invalid(&mut errors, "status.nominatedNodeName", nominated, dns1123_subdomain(nominated));
+        if !text(spec, &["nodeName"]).is_empty() {
+            let rule = "may not be set on pods that are already bound to a node";
+            errors.push(FieldError::forbidden("status.nominatedNodeName", rule));
+        }
+    }
+    if number(status, &["observedGeneration"]) < 0 {
+        let generation = number(status, &["observedGeneration"]);
+        errors.push(FieldError::invalid(
+            "status.observedGeneration",
+            generation,
+            "must be a non-negative integer",
+        ));
+    }
+    let class = text(status, &["qosClass"]);
+    if class != text(before, &["qosClass"]) {
+        errors.push(FieldError::invalid("status.qosClass", class, "field is immutable"));
+    }
+    for (field, containers) in [
+        ("containerStatuses", "containers"),
+        ("initContainerStatuses", "initContainers"),
+        ("ephemeralContainerStatuses", ""),
+    ] {
+        check_ends(&mut errors, status, before, spec, field, containers);
+    }
+    check_addresses(&mut errors, status, before);
+    errors
+}
+
+/// What has ended stays so unless the container is to be started again.
+fn check_ends(
+    errors: &mut Errors,
+    status: &Object,
+    before: &Object,
+    spec: &Object,
+    field: &str,
+    containers: &str,
+) {
+    let terminated =
+        |status: &Object| object(status, "state").and_then(|state| object(state, "terminated")).cloned();
+    for (index, old) in objects(before, field) {
+        let Some(end) = terminated(old) else { continue };
+        let name = text(old, &["name"]);
+        let Some((_, new)) = objects(status, field).find(|(_, new)| text(new, &["name"]) == name) else {
+            continue;
+        };
+        let container = objects(spec, containers).find(|(_, container)| text(container, &["name"]) == name);
+        let restarts =
+            container.is_some_and(|(_, container)| restarts(container, spec, number(&end, &["exitCode"])));
+        if terminated(new).is_none() && !restarts {
+            let path = format!("status.{field}[{index}].state");
+            errors.push(FieldError::forbidden(path, "may not be transitioned to non-terminated state"));
+        }
+    }
+}
+
+fn restarts(container: &Object, spec: &Object, code: i64) -> bool {
+    for (_, rule) in objects(container, "restartPolicyRules") {
+        let Some(codes) = object(rule, "exitCodes") else { continue };
+        let listed = items(codes, &["values"]).iter().any(|value| value.as_i64() == Some(code));
+        if listed == (text(codes, &["operator"]) == "In") {
+            return true;
+        }
+    }
+    let policy = match text(container, &["restartPolicy"]) {
+        "" => text(spec, &["restartPolicy"]),
+        policy => policy,
+    };
+    policy == "Always" || (policy == "OnFailure" && code != 0)
+}
+
+fn check_addresses(errors: &mut Errors, status: &Object, before: &Object) {
+    for (field, first) in [("podIPs", None), ("hostIPs", Some("hostIP"))] {
+        let addresses: Vec<&str> = objects(status, field).map(|(_, ip)| text(ip, &["ip"])).collect();
+        if let (Some(one), Some(first)) = (addresses.first(), first)
+            && *one != text(status, &[first])
+        {
+            errors.push(FieldError::invalid(
+                format!("status.{field}[0].ip"),
+                *one,
+                "must be equal to `hostIP`",
+            ));
+        }
+        for (index, address) in addresses.iter().enumerate() {
+            if !objects(before, field).any(|(_, old)| text(old, &["ip"]) == *address) {
+                errors.extend(bad_ip(format!("status.{field}[{index}]"), address, &[]));
+            }
+        }
+        let parsed: Vec<IpAddr> = addresses.iter().filter_map(|address| ip(address)).collect();
+        let is_pair = matches!(parsed.as_slice(), [one, other] if one.is_ipv4() != other.is_ipv4());
+        if addresses.len() > 1 && parsed.len() == addresses.len() && !is_pair {
+            let rule = "may specify no more than one IP for each IP family";
+            errors.push(FieldError::invalid(
+                format!("status.{field}"),
+                status.get(field).cloned().unwrap_or_default(),
+                rule,
+            ));
+        }
+    }
+}
