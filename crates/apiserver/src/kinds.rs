@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use model::conversion::conversion;
 use model::error::FieldError;
-use model::kinds::{self, KindRules};
+use model::kinds::{self, KindRules, Writer};
 use model::names::NameRule;
 use model::resources::{self, Part, Row, Version};
 use model::schema::{self, Schema, TypeId, check};
@@ -109,6 +109,10 @@ impl Strategy for BuiltIn {
             Some(part) => (part.prepare_update)(new, old),
             None => (self.rules.prepare_update)(new, old),
         }
+    }
+
+    fn stamp(&self, new: &mut Object, old: Option<&Object>, writer: &Writer) {
+        (self.rules.stamp)(new, old, writer);
     }
 
     fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {

@@ -108,6 +108,13 @@ impl Quantity {
         self.exponent >= 0
     }
 
+    /// The number that is nearest to it.
+    #[expect(clippy::cast_precision_loss, reason = "the nearest number is what is asked for")]
+    pub fn to_f64(&self) -> f64 {
+        let size = self.mantissa as f64 * 10f64.powi(self.exponent);
+        if self.negative { -size } else { size }
+    }
+
     /// The amount, and whether Kubernetes keeps its text as it is.
     fn read(text: &str) -> Result<(Self, bool), QuantityError> {
         let parts = Parts::split(text)?;

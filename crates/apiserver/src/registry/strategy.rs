@@ -1,6 +1,7 @@
 //! What is particular to a resource type when its objects are written: checks, defaults, validation, selectable fields.
 
 use model::error::FieldError;
+use model::kinds::Writer;
 use model::names::NameRule;
 use model::schema::{Schema, TypeId};
 use serde_json::{Map, Value};
@@ -10,7 +11,7 @@ pub type Object = Map<String, Value>;
 
 /// The hooks of a write, in the order in which they are called. Every hook has a default that does nothing.
 ///
-/// Only `decode`, `default` and the two `prepare` hooks may change the object.
+/// Only `decode`, `default`, `stamp` and the two `prepare` hooks may change the object.
 pub trait Strategy: Send + Sync {
     /// Brings a decoded body into the shape of the type: refuses wrong types, drops unknown fields and says so,
     /// a sentence each.
@@ -36,6 +37,9 @@ pub trait Strategy: Send + Sync {
             keep_all_but(new, old, &["metadata", "status"]);
         }
     }
+
+    /// Sets what depends on who writes and when, after the `prepare` hooks; there is no old object when one is made.
+    fn stamp(&self, _new: &mut Object, _old: Option<&Object>, _writer: &Writer) {}
 
     /// What is wrong with a changed object, metadata aside.
     fn validate_update(&self, _new: &Object, _old: &Object, _subresource: &str) -> Vec<FieldError> {

@@ -96,12 +96,14 @@ fn prepare(call: &Call, object: &mut Object) {
         metadata::remove(object, key);
     }
     set_text(object, "uid", &uuid::Uuid::new_v4().to_string());
-    set_text(object, "creationTimestamp", &time(now()));
+    let now = time(now());
+    set_text(object, "creationTimestamp", &now);
     if resource_type.strategy.counts_generations() {
         metadata::metadata_mut(object).insert("generation".to_owned(), 1.into());
     }
     resource_type.strategy.default(object);
     resource_type.strategy.prepare_create(object);
+    resource_type.strategy.stamp(object, None, &call.writer(&now));
 }
 
 /// Checks what the server made of the object, then what was sent.

@@ -26,6 +26,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response};
 use model::ObjectKey;
 use model::error::Error;
+use model::kinds::Writer;
 
 use crate::api::ApiServer;
 use crate::auth::Identity;
@@ -58,6 +59,11 @@ impl Call {
     /// The key of another object in the same place.
     pub fn key_of(&self, name: &str) -> ObjectKey {
         ObjectKey::new(&self.resource_type.resource, self.namespace(), name)
+    }
+
+    /// The caller as the rules of kinds see them.
+    pub fn writer<'a>(&'a self, now: &'a str) -> Writer<'a> {
+        Writer { name: &self.caller.name, uid: &self.caller.uid, groups: &self.caller.groups, now }
     }
 
     /// The namespace of the objects; empty for cluster-scoped types.

@@ -130,6 +130,7 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     }
     resource_type.strategy.default(new);
     resource_type.strategy.prepare_update(new, old, &call.place.subresource);
+    resource_type.strategy.stamp(new, Some(old), &call.writer(&metadata::time(now())));
     let differs = || {
         let rest = |object: &Object| {
             let mut rest = object.clone();

@@ -60,9 +60,19 @@ impl FieldError {
         Self::with_value(FieldErrorKind::Duplicate, path, value, "")
     }
 
+    /// The value has to be unique; `shown` is the text of it, where Kubernetes does not show what the client sent.
+    pub fn duplicate_shown(path: impl Into<String>, shown: &str) -> Self {
+        Self::without_value(FieldErrorKind::Duplicate, path, shown)
+    }
+
     /// The value is malformed or out of bounds.
     pub fn invalid(path: impl Into<String>, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::with_value(FieldErrorKind::Invalid, path, value, detail)
+    }
+
+    /// The value is malformed; `shown` is the text of it, where Kubernetes does not show what the client sent.
+    pub fn invalid_shown(path: impl Into<String>, shown: &str, detail: &str) -> Self {
+        Self::without_value(FieldErrorKind::Invalid, path, format!("{shown}: {detail}"))
     }
 
     /// The value is none of `supported`, which the message lists in this order.

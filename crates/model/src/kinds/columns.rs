@@ -38,9 +38,6 @@ pub(super) const NAME: Column =
 /// How long ago the object was created.
 pub(super) const AGE: Column = Column::new("Age", "string", "How long ago it was created.");
 
-/// When the object was created: what Kubernetes shows of a kind for which it has no columns.
-pub(super) const CREATED_AT: Column = Column::new("Created At", "date", "When it was created.");
-
 /// The columns of a kind that nobody knows.
 const UNKNOWN: &[Column] = &[NAME, Column { kind: "date", ..AGE }];
 
@@ -66,10 +63,6 @@ pub(super) fn plain_cells(object: &Object, _now: jiff::Timestamp) -> Vec<Value> 
 
 pub(super) fn name(object: &Object) -> Value {
     text(object, &["metadata", "name"]).into()
-}
-
-pub(super) fn created_at(object: &Object) -> Value {
-    text(object, &["metadata", "creationTimestamp"]).into()
 }
 
 pub(super) fn age(object: &Object, now: jiff::Timestamp) -> Value {

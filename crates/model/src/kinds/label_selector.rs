@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::object::{entries, items, text};
+use super::object::{bad_labels, entries, items, text};
 use crate::error::FieldError;
 use crate::names::{label_value, qualified_name};
 
@@ -10,12 +10,7 @@ use crate::names::{label_value, qualified_name};
 pub fn bad_label_selector(path: &str, selector: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(selector) = selector.and_then(Value::as_object) else { return errors };
-    let labels = format!("{path}.matchLabels");
-    for (key, value) in entries(selector, &["matchLabels"]) {
-        let value = value.as_str().unwrap_or_default();
-        errors.extend(invalid(&labels, key, qualified_name(key)));
-        errors.extend(invalid(&labels, value, label_value(value)));
-    }
+    errors.extend(bad_labels(&format!("{path}.matchLabels"), entries(selector, &["matchLabels"])));
     for (index, expression) in items(selector, &["matchExpressions"]).iter().enumerate() {
         errors.extend(bad_requirement(&format!("{path}.matchExpressions[{index}]"), expression));
     }

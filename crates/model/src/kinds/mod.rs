@@ -4,17 +4,24 @@
 //! Metadata is checked elsewhere, by the same rules for all kinds.
 
 mod address;
+mod admission;
 mod age;
+mod apiregistration;
+mod certificates;
 mod claims;
 mod columns;
+mod conditions;
 mod coordination;
 mod core;
 mod discovery;
+mod flowcontrol;
 mod label_selector;
 mod networking;
+mod node;
 mod object;
 mod quantities;
 mod rbac;
+mod resource;
 mod scheduling;
 mod storage;
 #[cfg(test)]
@@ -32,6 +39,7 @@ pub use address::strict_ip;
 pub use age::human_duration;
 pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
 pub use columns::{Column, cells, columns};
+pub use flowcontrol::{flow_schemas, priority_levels};
 
 /// An object as a tree of values.
 pub type Object = Map<String, Value>;
@@ -51,6 +59,8 @@ pub struct KindRules {
     pub prepare_create: fn(&mut Object),
     /// The same for a new version of an object: the new one, and the old one.
     pub prepare_update: fn(&mut Object, &Object),
+    /// Sets what depends on who writes and when, after preparation: the new version, and the old one unless it is created.
+    pub stamp: fn(&mut Object, Option<&Object>, &Writer),
     /// Brings an object into its final form, after validation, with its name known.
     pub canonicalize: fn(&mut Object),
     /// What is wrong with a new object.
@@ -89,6 +99,19 @@ pub struct KindRules {
 /// Fills in what the server hands out, or says why it cannot.
 pub type Allocate = fn(&mut Object, Option<&Object>, &mut Pool<'_>) -> Result<(), Refusal>;
 
+/// Who writes, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// The user name.
+    pub name: &'a str,
+    /// What tells users of one name apart; may be empty.
+    pub uid: &'a str,
+    /// The groups of the user.
+    pub groups: &'a [String],
+    /// The time, as objects have it.
+    pub now: &'a str,
+}
+
 /// A part of an object that is written by itself, such as `status`.
 #[derive(Debug)]
 pub struct Subresource {
@@ -111,11 +134,17 @@ pub struct SelectableField {
 
 /// The kinds that have rules, by group.
 const GROUPS: &[&[KindRules]] = &[
+    admission::RULES,
+    apiregistration::RULES,
+    certificates::RULES,
     coordination::RULES,
     core::RULES,
     discovery::RULES,
+    flowcontrol::RULES,
     networking::RULES,
+    node::RULES,
     rbac::RULES,
+    resource::RULES,
     scheduling::RULES,
     storage::RULES,
 ];
@@ -136,6 +165,9 @@ pub fn plain_rules(has_status: bool) -> &'static KindRules {
     if has_status { WITH_STATUS } else { PLAIN }
 }
 
+/// Kinds with fields of their own whose selectors may not name the namespace.
+const NO_NAMESPACE_FIELD: [&str; 3] = ["CertificateSigningRequest", "Namespace", "ResourceSlice"];
+
 /// Whether a field selector may name this field of a kind; if not, the message that says so.
 pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), String> {
     let own = rules(group, kind).map(|rules| rules.selectable).unwrap_or_default();
@@ -151,9 +183,12 @@ pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), Strin
             )),
         };
     }
-    // Kinds with fields of their own list all of them, and namespaces do not list one.
-    if path == "metadata.namespace" && kind != "Namespace" {
+    // Kinds with fields of their own list all of them, and these do not list the namespace that they do not have.
+    if path == "metadata.namespace" && !NO_NAMESPACE_FIELD.contains(&kind) {
         return Ok(());
+    }
+    if kind == "ResourceSlice" {
+        return Err(format!("field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {path}"));
     }
     Err(format!("field label not supported: {path}"))
 }
@@ -167,6 +202,7 @@ impl KindRules {
         default: |_| {},
         prepare_create: |_| {},
         prepare_update: |_, _| {},
+        stamp: |_, _, _| {},
         canonicalize: |_| {},
         validate_create: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),
@@ -189,7 +225,7 @@ impl KindRules {
     /// A kind with a status that only its controller writes, and a generation that counts the changes of its spec.
     const WITH_STATUS: Self = Self {
         prepare_create: |object| {
-            object.remove("status");
+            object.insert("status".to_owned(), Value::Object(Map::new()));
         },
         prepare_update: |new, old| object::copy(new, old, "status"),
         subresources: &[Subresource {

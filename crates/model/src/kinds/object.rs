@@ -41,6 +41,22 @@ pub fn items<'a>(object: &'a Object, path: &[&str]) -> &'a [Value] {
     value(object, path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
+/// The items of the list at a path that are maps, with their positions.
+pub fn maps<'a>(object: &'a Object, path: &[&str]) -> impl Iterator<Item = (usize, &'a Object)> {
+    items(object, path).iter().enumerate().filter_map(|(index, item)| Some((index, item.as_object()?)))
+}
+
+/// The texts of the list at a path.
+pub fn texts<'a>(object: &'a Object, path: &[&str]) -> Vec<&'a str> {
+    items(object, path).iter().map(|item| item.as_str().unwrap_or_default()).collect()
+}
+
+/// The maps of the list in a field, to be changed.
+pub fn maps_mut<'a>(object: &'a mut Object, field: &str) -> impl Iterator<Item = &'a mut Object> {
+    let items = object.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten();
+    items.filter_map(Value::as_object_mut)
+}
+
 /// The map in a field, which is made if there is none.
 pub fn map_mut<'a>(object: &'a mut Object, field: &str) -> &'a mut Object {
     let value = object.entry(field).or_insert_with(|| Value::Object(Map::new()));
@@ -122,15 +138,14 @@ pub fn keep_all_but_status(new: &mut Object, old: &Object) {
     *new = kept;
 }
 
-/// Takes from the old object what a write of the status may not change of metadata: almost everything.
+/// Takes from the old object the metadata that a write of a status never changes.
 pub fn keep_metadata(new: &mut Object, old: &Object) {
-    let old = old.get("metadata").and_then(Value::as_object);
-    let metadata = map_mut(new, "metadata");
-    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-        match old.and_then(|old| old.get(field)) {
-            Some(value) => metadata.insert(field.to_owned(), value.clone()),
-            None => metadata.remove(field),
-        };
+    let nothing = Map::new();
+    let old = old.get("metadata").and_then(Value::as_object).unwrap_or(&nothing);
+    let new = map_mut(new, "metadata");
+    for field in ["deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences"]
+    {
+        copy(new, old, field);
     }
 }
 

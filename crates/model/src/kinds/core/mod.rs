@@ -4,6 +4,7 @@ mod config_map;
 mod data;
 mod endpoints;
 mod event;
+mod limit_range;
 mod namespace;
 mod node;
 mod node_selector;
@@ -12,20 +13,27 @@ mod persistent_volume_claim;
 mod pod;
 mod pod_template;
 mod replication_controller;
+mod resource_name;
+mod resource_quota;
 mod secret;
 mod service;
 mod service_account;
+mod toleration;
 
 use super::KindRules;
 
+pub(super) use node_selector::bad_node_selector;
 pub(super) use persistent_volume::{Inline, bad_volume_spec};
+pub(super) use resource_name::bad_resource_amounts;
 pub(super) use service::{PROTOCOLS, balancer_addresses, balancer_host};
+pub(super) use toleration::bad_toleration;
 
 pub(super) const RULES: &[KindRules] = &[
     config_map::RULES,
     endpoints::RULES,
     event::RULES,
     event::OF_EVENTS,
+    limit_range::RULES,
     namespace::RULES,
     node::RULES,
     persistent_volume::RULES,
@@ -33,6 +41,7 @@ pub(super) const RULES: &[KindRules] = &[
     pod::RULES,
     pod_template::RULES,
     replication_controller::RULES,
+    resource_quota::RULES,
     secret::RULES,
     service::RULES,
     service_account::RULES,

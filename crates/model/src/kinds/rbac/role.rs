@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::GROUP;
 use crate::error::FieldError;
-use crate::kinds::columns::{CREATED_AT, NAME, created_at, name};
 use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{items, value};
 use crate::kinds::{KindRules, Object};
@@ -17,8 +16,6 @@ pub(super) const ROLE: KindRules = KindRules {
     validate_create: |object| bad_rules(object, true),
     validate_update: |new, _| bad_rules(new, true),
     create_on_update: true,
-    columns: &[NAME, CREATED_AT],
-    cells: |object, _| vec![name(object), created_at(object)],
     ..KindRules::PLAIN
 };
 

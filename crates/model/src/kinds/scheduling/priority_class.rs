@@ -27,6 +27,10 @@ pub(super) const RULES: KindRules = KindRules {
         errors.extend(immutable(new, old, "preemptionPolicy"));
         errors
     },
+    forbids_deletion: |name| {
+        let is_system = SYSTEM_CLASSES.iter().any(|(class, _)| *class == name);
+        is_system.then_some("this is a system priority class and cannot be deleted")
+    },
     columns: &[
         NAME,
         Column::new("Value", "integer", "The priority that pods of this class get."),

@@ -5,18 +5,18 @@ use serde_json::json;
 use super::*;
 
 /// Name, type, format and priority of each column.
-fn headings(kind_name: &str) -> Vec<(&'static str, &'static str, &'static str, i32)> {
+pub fn headings(kind_name: &str) -> Vec<(&'static str, &'static str, &'static str, i32)> {
     let columns = columns(kind(kind_name).group, kind_name);
     columns.iter().map(|column| (column.name, column.kind, column.format, column.priority)).collect()
 }
 
-const NAME: (&str, &str, &str, i32) = ("Name", "string", "name", 0);
+pub const NAME: (&str, &str, &str, i32) = ("Name", "string", "name", 0);
 
-const fn text(name: &str) -> (&str, &str, &str, i32) {
+pub const fn text(name: &str) -> (&str, &str, &str, i32) {
     (name, "string", "", 0)
 }
 
-const fn wide(name: &str) -> (&str, &str, &str, i32) {
+pub const fn wide(name: &str) -> (&str, &str, &str, i32) {
     (name, "string", "", 1)
 }
 
@@ -69,7 +69,7 @@ fn headings_are_those_of_kube_apiserver() {
 }
 
 /// Checks the cells of objects that were created 5 minutes and 21 seconds ago.
-fn rows(cases: Vec<(&str, Value, Value)>) {
+pub fn rows(cases: Vec<(&str, Value, Value)>) {
     let now = "2026-11-16T00:20:08.5Z".parse().unwrap();
     for (kind, object, expected) in cases {
         let group = all().find(|rules| rules.kind == kind).map_or("example.com", |rules| rules.group);

@@ -1,0 +1,107 @@
+//! What webhooks, policies and their bindings share: selectors, policies of matching, conditions.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::rule::{bad_rule, default_rule};
+use crate::error::FieldError;
+use crate::kinds::Object;
+use crate::kinds::label_selector::{bad_label_selector, invalid};
+use crate::kinds::object::{has, maps, maps_mut, set_default, text, texts, value};
+use crate::names::{path_segment, qualified_name};
+
+pub const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
+const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
+const CONDITIONS_MAX: usize = 64;
+
+/// What is matched, unless it is said, is everything, in any version.
+pub fn default_matching(object: &mut Object) {
+    set_default(object, "matchPolicy", "Equivalent");
+    for field in ["namespaceSelector", "objectSelector"] {
+        object.entry(field).or_insert_with(|| Value::Object(Map::new()));
+    }
+}
+
+/// The defaults of the resources that a policy or a binding matches.
+pub fn default_match_resources(resources: &mut Object) {
+    default_matching(resources);
+    for field in ["resourceRules", "excludeResourceRules"] {
+        maps_mut(resources, field).for_each(default_rule);
+    }
+}
+
+/// The error for a field with a value that is none of these; a field that is not there is fine.
+pub fn unsupported(path: &str, object: &Object, field: &str, supported: &[&str]) -> Option<FieldError> {
+    let found = text(object, &[field]);
+    let refused = has(object, &[field]) && !supported.contains(&found);
+    refused.then(|| FieldError::not_supported(format!("{path}.{field}"), found, supported))
+}
+
+/// What is wrong with the match policy.
+pub fn bad_match_policy(path: &str, object: &Object) -> Option<FieldError> {
+    unsupported(path, object, "matchPolicy", &MATCH_POLICIES)
+}
+
+/// What is wrong with the selectors of namespaces and objects.
+pub fn bad_selectors(path: &str, object: &Object) -> Vec<FieldError> {
+    let selector = |field: &str| bad_label_selector(&format!("{path}.{field}"), value(object, &[field]));
+    let mut errors = selector("namespaceSelector");
+    errors.extend(selector("objectSelector"));
+    errors
+}
+
+/// What is wrong with the resources that a policy or a binding matches.
+pub fn bad_match_resources(path: &str, resources: &Object) -> Vec<FieldError> {
+    let mut errors: Vec<FieldError> = bad_match_policy(path, resources).into_iter().collect();
+    errors.extend(bad_selectors(path, resources));
+    for field in ["resourceRules", "excludeResourceRules"] {
+        for (index, rule) in maps(resources, &[field]) {
+            let path = format!("{path}.{field}[{index}]");
+            errors.extend(bad_resource_names(&path, rule));
+            errors.extend(bad_rule(&path, rule));
+        }
+    }
+    errors
+}
+
+fn bad_resource_names(path: &str, rule: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (index, name) in texts(rule, &["resourceNames"]).into_iter().enumerate() {
+        let path = format!("{path}.resourceNames[{index}]");
+        errors.extend(invalid(&path, name, path_segment(name)));
+        if !seen.insert(name) {
+            errors.push(FieldError::duplicate(path, name));
+        }
+    }
+    errors
+}
+
+/// What is wrong with match conditions, apart from what their expressions say.
+pub fn bad_conditions(path: &str, object: &Object) -> Vec<FieldError> {
+    let path = format!("{path}.matchConditions");
+    let mut errors = Vec::new();
+    let count = maps(object, &["matchConditions"]).count();
+    if count > CONDITIONS_MAX {
+        errors.push(FieldError::too_many(path.as_str(), count, CONDITIONS_MAX));
+    }
+    let mut seen = BTreeSet::new();
+    for (index, condition) in maps(object, &["matchConditions"]) {
+        let path = format!("{path}[{index}]");
+        if text(condition, &["expression"]).trim().is_empty() {
+            errors.push(FieldError::required(format!("{path}.expression"), ""));
+        }
+        let name_path = format!("{path}.name");
+        match text(condition, &["name"]) {
+            "" => errors.push(FieldError::required(name_path, "")),
+            name => {
+                errors.extend(invalid(&name_path, name, qualified_name(name)));
+                if !seen.insert(name) {
+                    errors.push(FieldError::duplicate(name_path, name));
+                }
+            }
+        }
+    }
+    errors
+}

@@ -1,0 +1,15 @@
+//! The group `admissionregistration.k8s.io`.
+
+mod client_config;
+mod matching;
+mod policy;
+mod policy_binding;
+mod rule;
+mod webhook;
+
+use super::KindRules;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+
+pub(super) const RULES: &[KindRules] =
+    &[policy::RULES, policy_binding::RULES, webhook::MUTATING, webhook::VALIDATING];

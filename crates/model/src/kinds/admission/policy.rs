@@ -1,0 +1,248 @@
+//! ValidatingAdmissionPolicy: which requests it judges, and by which expressions. Those are only checked for being there.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::GROUP;
+use super::matching::{
+    FAILURE_POLICIES, bad_conditions, bad_match_resources, default_match_resources, unsupported,
+};
+use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::conditions::bad_conditions as bad_status_conditions;
+use crate::kinds::label_selector::invalid;
+use crate::kinds::object::{
+    items, keep_all_but_status, keep_metadata, map_mut, maps, set_default, text, value,
+};
+use crate::kinds::{KindRules, Object, Subresource};
+use crate::names::{dns1035_label, dns1123_subdomain, qualified_name};
+
+const ANNOTATIONS_MAX: usize = 20;
+const ANNOTATION_LENGTH_MAX: usize = 5 * 1024;
+const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+const RESERVED_WORDS: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+pub(super) const RULES: KindRules = KindRules {
+    group: GROUP,
+    kind: "ValidatingAdmissionPolicy",
+    default: |object| {
+        let spec = map_mut(object, "spec");
+        set_default(spec, "failurePolicy", FAILURE_POLICIES[0]);
+        if let Some(Value::Object(constraints)) = spec.get_mut("matchConstraints") {
+            default_match_resources(constraints);
+        }
+    },
+    validate_create: validate,
+    validate_update: |new, _| validate(new),
+    subresources: &[Subresource {
+        name: "status",
+        prepare_update: |new, old| {
+            keep_all_but_status(new, old);
+            keep_metadata(new, old);
+        },
+        validate_update: |new, _| bad_status(new),
+    }],
+    unconditional_update: false,
+    columns: &[
+        NAME,
+        Column::new("Validations", "integer", "How many validations it has."),
+        Column::new("ParamKind", "string", "The kind of objects that it takes parameters from."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let kind = match value(object, &["spec", "paramKind"]).and_then(Value::as_object) {
+            Some(kind) => format!("{}/{}", text(kind, &["apiVersion"]), text(kind, &["kind"])),
+            None => "<unset>".to_owned(),
+        };
+        let validations = items(object, &["spec", "validations"]).len();
+        vec![name(object), validations.into(), kind.into(), age(object, now)]
+    },
+    ..KindRules::WITH_STATUS
+};
+
+fn validate(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return errors };
+    errors.extend(unsupported("spec", spec, "failurePolicy", &FAILURE_POLICIES));
+    if let Some(kind) = value(spec, &["paramKind"]).and_then(Value::as_object) {
+        errors.extend(bad_param_kind(kind));
+    }
+    match value(spec, &["matchConstraints"]).and_then(Value::as_object) {
+        Some(constraints) => {
+            errors.extend(bad_match_resources("spec.matchConstraints", constraints));
+            if items(constraints, &["resourceRules"]).is_empty() {
+                errors.push(FieldError::required("spec.matchConstraints.resourceRules", ""));
+            }
+        }
+        None => errors.push(FieldError::required("spec.matchConstraints", "")),
+    }
+    errors.extend(bad_conditions("spec", spec));
+    errors.extend(
+        maps(spec, &["variables"])
+            .flat_map(|(index, variable)| bad_variable(&format!("spec.variables[{index}]"), variable)),
+    );
+    if items(spec, &["validations"]).is_empty() && items(spec, &["auditAnnotations"]).is_empty() {
+        let detail = "validations or auditAnnotations must contain at least one item";
+        errors.extend(
+            ["validations", "auditAnnotations"]
+                .map(|field| FieldError::required(format!("spec.{field}"), detail)),
+        );
+    }
+    errors.extend(
+        maps(spec, &["validations"]).flat_map(|(index, validation)| {
+            bad_validation(&format!("spec.validations[{index}]"), validation)
+        }),
+    );
+    errors.extend(bad_annotations(text(object, &["metadata", "name"]), spec));
+    errors
+}
+
+fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
+    let path = "spec.paramKind.apiVersion";
+    let mut errors = Vec::new();
+    let joined = |wrong: Vec<String>| (!wrong.is_empty()).then(|| wrong.join(","));
+    let api_version = text(kind, &["apiVersion"]);
+    let (group, version) = match api_version.split_once('/') {
+        _ if api_version == "/" => ("", ""),
+        Some(parts) => parts,
+        None => ("", api_version),
+    };
+    if api_version.is_empty() {
+        errors.push(FieldError::required(path, ""));
+    } else if version.contains('/') {
+        let detail = format!("unexpected GroupVersion string: {api_version}");
+        errors.push(FieldError::invalid(path, api_version, detail));
+    } else {
+        if let Some(detail) = joined(dns1123_subdomain(group)).filter(|_| !group.is_empty()) {
+            errors.push(FieldError::invalid(path, group, detail));
+        }
+        if version.is_empty() {
+            errors.push(FieldError::invalid(path, api_version, "version must be specified"));
+        } else if let Some(detail) = joined(dns1035_label(version)) {
+            errors.push(FieldError::invalid(path, version, detail));
+        }
+    }
+    let name = text(kind, &["kind"]);
+    if name.is_empty() {
+        errors.push(FieldError::required("spec.paramKind.kind", ""));
+    } else if let Some(detail) = joined(dns1035_label(&name.to_lowercase())) {
+        let detail = format!("may have mixed case, but should otherwise match: {detail}");
+        errors.push(FieldError::invalid("spec.paramKind.kind", name, detail));
+    }
+    errors
+}
+
+fn bad_variable(path: &str, variable: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let name = text(variable, &["name"]);
+    let path_of_name = format!("{path}.name");
+    if name.trim().is_empty() {
+        errors.push(FieldError::required(path_of_name, "name is not specified"));
+    } else if !is_identifier(name) {
+        errors.push(FieldError::invalid(path_of_name, name, "must be a valid CEL identifier"));
+    }
+    if text(variable, &["expression"]).trim().is_empty() {
+        errors.push(FieldError::required(format!("{path}.expression"), "expression is not specified"));
+    }
+    errors
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        && !RESERVED_WORDS.contains(&name)
+}
+
+fn bad_validation(path: &str, validation: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if text(validation, &["expression"]).trim().is_empty() {
+        errors.push(FieldError::required(format!("{path}.expression"), "expression is not specified"));
+    }
+    for field in ["messageExpression", "message"] {
+        let words = text(validation, &[field]);
+        let detail = match words.trim() {
+            "" if !words.is_empty() => "must be non-empty if specified",
+            trimmed if field == "message" && trimmed.contains(['\n', '\r']) => "must not contain line breaks",
+            _ => continue,
+        };
+        errors.push(FieldError::invalid(format!("{path}.{field}"), words, detail));
+    }
+    errors.extend(unsupported(path, validation, "reason", &REASONS));
+    errors
+}
+
+fn bad_annotations(policy: &str, spec: &Object) -> Vec<FieldError> {
+    let path = "spec.auditAnnotations";
+    let mut errors = Vec::new();
+    if items(spec, &["auditAnnotations"]).len() > ANNOTATIONS_MAX {
+        let shown = |(_, annotation): (usize, &Object)| json!({"Key": text(annotation, &["key"]), "ValueExpression": text(annotation, &["valueExpression"])});
+        let all: Vec<Value> = maps(spec, &["auditAnnotations"]).map(shown).collect();
+        let detail = format!("must not have more than {ANNOTATIONS_MAX} auditAnnotations");
+        errors.push(FieldError::invalid(path, all, detail));
+    }
+    let mut seen = BTreeSet::new();
+    for (index, annotation) in maps(spec, &["auditAnnotations"]) {
+        let (key, path_of_key) = (text(annotation, &["key"]), format!("{path}[{index}].key"));
+        if policy.is_empty() {
+            errors.push(FieldError::invalid(
+                path_of_key.as_str(),
+                key,
+                "requires metadata.name be non-empty",
+            ));
+        } else {
+            let whole = format!("{policy}/{key}");
+            errors.extend(invalid(&path_of_key, &whole, qualified_name(&whole)));
+        }
+        let detail = match text(annotation, &["valueExpression"]).trim().len() {
+            0 => Some("valueExpression is not specified".to_owned()),
+            length if length > ANNOTATION_LENGTH_MAX => {
+                Some(format!("must not exceed {ANNOTATION_LENGTH_MAX} bytes in length"))
+            }
+            _ => None,
+        };
+        let path_of_value = format!("{path}[{index}].valueExpression");
+        errors.extend(detail.map(|detail| FieldError::required(path_of_value, detail)));
+        if !seen.insert(key) {
+            errors.push(FieldError::duplicate(path_of_key, key));
+        }
+    }
+    errors
+}
+
+fn bad_status(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, warning) in maps(object, &["status", "typeChecking", "expressionWarnings"]) {
+        let path = format!("status.typeChecking.expressionWarnings[{index}]");
+        if text(warning, &["warning"]).is_empty() {
+            errors.push(FieldError::required(format!("{path}.warning"), ""));
+        }
+        if text(warning, &["fieldRef"]).trim().is_empty() {
+            errors.push(FieldError::required(format!("{path}.fieldRef"), ""));
+        }
+    }
+    errors.extend(bad_status_conditions("status.conditions", items(object, &["status", "conditions"])));
+    errors
+}

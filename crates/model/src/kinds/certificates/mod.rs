@@ -1,0 +1,8 @@
+//! The group `certificates.k8s.io`.
+
+mod pem;
+mod signing_request;
+
+use super::KindRules;
+
+pub(super) const RULES: &[KindRules] = &[signing_request::RULES];

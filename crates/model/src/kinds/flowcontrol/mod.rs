@@ -1,0 +1,43 @@
+//! The group `flowcontrol.apiserver.k8s.io`.
+
+mod bootstrap;
+mod flow_schema;
+mod priority_level;
+
+use std::collections::BTreeSet;
+
+use super::object::{keep_all_but_status, keep_metadata, maps, text};
+use super::{KindRules, Object, Subresource};
+use crate::error::FieldError;
+
+pub use bootstrap::{flow_schemas, priority_levels};
+
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
+
+pub(super) const RULES: &[KindRules] = &[flow_schema::RULES, priority_level::RULES];
+
+/// A status is conditions, each type once.
+const STATUS: Subresource = Subresource {
+    name: "status",
+    prepare_update: |new, old| {
+        keep_all_but_status(new, old);
+        keep_metadata(new, old);
+    },
+    validate_update: |new, _| bad_status(new),
+};
+
+fn bad_status(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (index, condition) in maps(object, &["status", "conditions"]) {
+        let path = format!("status.conditions[{index}].type");
+        let kind = text(condition, &["type"]);
+        if !seen.insert(kind) {
+            errors.push(FieldError::duplicate(path.as_str(), kind));
+        }
+        if kind.is_empty() {
+            errors.push(FieldError::required(path, ""));
+        }
+    }
+    errors
+}

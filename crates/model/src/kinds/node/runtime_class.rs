@@ -1,0 +1,68 @@
+//! RuntimeClass: how containers are run, what that costs, and on which nodes it is possible.
+
+use crate::error::{FieldError, quote};
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::core::{bad_resource_amounts, bad_toleration};
+use crate::kinds::label_selector::invalid;
+use crate::kinds::object::{bad_labels, entries, immutable, maps, text, value};
+use crate::kinds::storage::old_label;
+use crate::kinds::{KindRules, Object};
+use crate::names::dns1123_label;
+
+pub(super) const RULES: KindRules = KindRules {
+    group: "node.k8s.io",
+    kind: "RuntimeClass",
+    validate_create: validate,
+    validate_update: |new, old| {
+        let mut errors = validate(new);
+        errors.extend(immutable(new, old, "handler"));
+        errors
+    },
+    warnings: |object, _| {
+        let keys = entries(object, &["scheduling", "nodeSelector"]).map(|(key, _)| key);
+        let advice = keys.filter_map(|key| old_label(key));
+        advice.map(|advice| format!("scheduling.nodeSelector: {advice}")).collect()
+    },
+    create_on_update: true,
+    unconditional_update: false,
+    columns: &[NAME, Column::new("Handler", "string", "What runs its containers."), AGE],
+    cells: |object, now| vec![name(object), text(object, &["handler"]).into(), age(object, now)],
+    ..KindRules::PLAIN
+};
+
+fn validate(object: &Object) -> Vec<FieldError> {
+    let handler = text(object, &["handler"]);
+    let mut errors: Vec<FieldError> = invalid("handler", handler, dns1123_label(handler)).collect();
+    // The paths are those of a container's limits, in Kubernetes as well.
+    let amounts = || entries(object, &["overhead", "podFixed"]);
+    errors.extend(bad_resource_amounts("overhead.limits", amounts()));
+    let has = |wanted: fn(&str) -> bool| amounts().any(|(resource, _)| wanted(resource));
+    if has(|resource| resource.starts_with("hugepages-")) && !has(|name| matches!(name, "cpu" | "memory")) {
+        errors.push(FieldError::forbidden("overhead", "HugePages require cpu or memory"));
+    }
+    errors.extend(bad_labels("scheduling.nodeSelector", entries(object, &["scheduling", "nodeSelector"])));
+    let mut seen = Vec::new();
+    let key_of = |toleration: &Object| -> [String; 4] {
+        ["key", "operator", "value", "effect"].map(|field| text(toleration, &[field]).to_owned())
+    };
+    for (index, toleration) in maps(object, &["scheduling", "tolerations"]) {
+        errors.extend(bad_toleration(&format!("scheduling.tolerations[{index}]"), toleration));
+    }
+    for (index, toleration) in maps(object, &["scheduling", "tolerations"]) {
+        let key = key_of(toleration);
+        if seen.contains(&key) {
+            let path = format!("scheduling.tolerations[{index}]");
+            errors.push(FieldError::duplicate_shown(path, &shown_toleration(toleration)));
+        }
+        seen.push(key);
+    }
+    errors
+}
+
+/// A toleration as Go shows it.
+fn shown_toleration(toleration: &Object) -> String {
+    let fields = [("Key", "key"), ("Operator", "operator"), ("Value", "value"), ("Effect", "effect")];
+    let texts = fields.map(|(name, field)| format!("\"{name}\":{}", quote(text(toleration, &[field]))));
+    let seconds = value(toleration, &["tolerationSeconds"]).map_or("null".to_owned(), ToString::to_string);
+    format!("{{{},\"TolerationSeconds\":{seconds}}}", texts.join(","))
+}
