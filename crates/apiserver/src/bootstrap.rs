@@ -28,6 +28,31 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
     ),
 ];
 
+/// Version and group of every API that is served here, with the priorities that Kubernetes gives them.
+const APIS: [(&str, &str, i64, i64); 21] = [
+    ("v1", "", 18_000, 1),
+    ("v1", "admissionregistration.k8s.io", 16_700, 15),
+    ("v1", "apiextensions.k8s.io", 16_700, 15),
+    ("v1", "apps", 17_800, 15),
+    ("v1", "authentication.k8s.io", 17_700, 15),
+    ("v1", "authorization.k8s.io", 17_600, 15),
+    ("v1", "autoscaling", 17_500, 15),
+    ("v1", "batch", 17_400, 15),
+    ("v1", "certificates.k8s.io", 17_300, 15),
+    ("v1", "coordination.k8s.io", 16_500, 15),
+    ("v1", "discovery.k8s.io", 16_200, 15),
+    ("v1", "events.k8s.io", 17_750, 15),
+    ("v1", "flowcontrol.apiserver.k8s.io", 16_100, 21),
+    ("v1", "networking.k8s.io", 17_200, 15),
+    ("v1", "node.k8s.io", 16_300, 15),
+    ("v1", "policy", 17_100, 15),
+    ("v1", "rbac.authorization.k8s.io", 17_000, 15),
+    ("v1", "resource.k8s.io", 16_200, 21),
+    ("v1", "scheduling.k8s.io", 16_600, 15),
+    ("v1", "storage.k8s.io", 16_800, 15),
+    ("v2", "autoscaling", 17_500, 30),
+];
+
 /// An object, and the group, version and resource that it belongs to.
 type First = ([&'static str; 3], Value);
 
@@ -52,7 +77,22 @@ fn objects() -> Vec<First> {
     let levels =
         priority_levels().map(|(name, spec)| flow_control("prioritylevelconfigurations", name, spec));
     let schemas = flow_schemas().map(|(name, spec)| flow_control("flowschemas", name, spec));
-    namespaces.into_iter().chain(classes).chain(levels).chain(schemas).collect()
+    let services = APIS.map(|(version, group, group_priority, version_priority)| {
+        api_service(version, group, group_priority, version_priority)
+    });
+    namespaces.into_iter().chain(classes).chain(levels).chain(schemas).chain(services).collect()
+}
+
+fn api_service(version: &str, group: &str, group_priority: i64, version_priority: i64) -> First {
+    let mut spec = json!({
+        "version": version, "groupPriorityMinimum": group_priority, "versionPriority": version_priority,
+    });
+    if !group.is_empty() {
+        spec["group"] = group.into();
+    }
+    let labels = json!({"kube-aggregator.kubernetes.io/automanaged": "onstart"});
+    let object = json!({"metadata": {"name": format!("{version}.{group}"), "labels": labels}, "spec": spec});
+    (["apiregistration.k8s.io", "v1", "apiservices"], object)
 }
 
 fn flow_control(resource: &'static str, name: &str, spec: Value) -> First {

@@ -18,15 +18,13 @@ mod resource_quota;
 mod secret;
 mod service;
 mod service_account;
-mod toleration;
 
 use super::KindRules;
 
 pub(super) use node_selector::bad_node_selector;
 pub(super) use persistent_volume::{Inline, bad_volume_spec};
-pub(super) use resource_name::bad_resource_amounts;
+pub(super) use pod::{check_container_resources, check_tolerations};
 pub(super) use service::{PROTOCOLS, balancer_addresses, balancer_host};
-pub(super) use toleration::bad_toleration;
 
 pub(super) const RULES: &[KindRules] = &[
     config_map::RULES,

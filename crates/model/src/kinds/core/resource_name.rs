@@ -45,22 +45,8 @@ pub fn bad_container_resource_name(path: &str, name: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the amounts of resources that containers ask for.
-pub fn bad_resource_amounts<'a>(
-    path: &str,
-    amounts: impl Iterator<Item = (&'a String, &'a Value)>,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (name, amount) in amounts {
-        let path = format!("{path}[{name}]");
-        errors.extend(bad_container_resource_name(&path, name));
-        errors.extend(bad_amount(&path, name, amount));
-    }
-    errors
-}
-
 /// What is wrong with an amount of a resource: less than nothing, or half of what comes whole.
-pub fn bad_amount(path: &str, name: &str, amount: &Value) -> Vec<FieldError> {
+pub fn bad_resource_amount(path: &str, name: &str, amount: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let text = amount.as_str().unwrap_or_default();
     let Ok(amount) = Quantity::parse(text) else { return errors };

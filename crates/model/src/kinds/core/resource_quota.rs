@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::resource_name::{bad_amount, bad_quota_resource_name, is_standard_for_quota};
+use super::resource_name::{bad_quota_resource_name, bad_resource_amount, is_standard_for_quota};
 use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{entries, items, keep_all_but_status, maps, text, texts, value};
@@ -77,7 +77,7 @@ fn bad_amounts(object: &Object, place: [&str; 2]) -> Vec<FieldError> {
     for (resource, amount) in entries(object, &place) {
         let path = format!("{}.{}[{resource}]", place[0], place[1]);
         errors.extend(bad_quota_resource_name(&path, resource));
-        errors.extend(bad_amount(&path, resource, amount));
+        errors.extend(bad_resource_amount(&path, resource, amount));
     }
     errors
 }

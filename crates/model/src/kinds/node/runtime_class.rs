@@ -1,8 +1,10 @@
 //! RuntimeClass: how containers are run, what that costs, and on which nodes it is possible.
 
+use serde_json::Value;
+
 use crate::error::{FieldError, quote};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
-use crate::kinds::core::{bad_resource_amounts, bad_toleration};
+use crate::kinds::core::{check_container_resources, check_tolerations};
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{bad_labels, entries, immutable, maps, text, value};
 use crate::kinds::storage::old_label;
@@ -33,21 +35,19 @@ pub(super) const RULES: KindRules = KindRules {
 fn validate(object: &Object) -> Vec<FieldError> {
     let handler = text(object, &["handler"]);
     let mut errors: Vec<FieldError> = invalid("handler", handler, dns1123_label(handler)).collect();
-    // The paths are those of a container's limits, in Kubernetes as well.
-    let amounts = || entries(object, &["overhead", "podFixed"]);
-    errors.extend(bad_resource_amounts("overhead.limits", amounts()));
-    let has = |wanted: fn(&str) -> bool| amounts().any(|(resource, _)| wanted(resource));
-    if has(|resource| resource.starts_with("hugepages-")) && !has(|name| matches!(name, "cpu" | "memory")) {
-        errors.push(FieldError::forbidden("overhead", "HugePages require cpu or memory"));
+    if let Some(amounts) = value(object, &["overhead", "podFixed"]) {
+        // They are checked as the limits of a container, and reported as such, in Kubernetes as well.
+        let limits = Object::from_iter([("limits".to_owned(), amounts.clone())]);
+        check_container_resources(&mut errors, &limits, "overhead", &[]);
     }
     errors.extend(bad_labels("scheduling.nodeSelector", entries(object, &["scheduling", "nodeSelector"])));
+    if let Some(scheduling) = value(object, &["scheduling"]).and_then(Value::as_object) {
+        check_tolerations(&mut errors, scheduling, "scheduling.tolerations");
+    }
     let mut seen = Vec::new();
     let key_of = |toleration: &Object| -> [String; 4] {
         ["key", "operator", "value", "effect"].map(|field| text(toleration, &[field]).to_owned())
     };
-    for (index, toleration) in maps(object, &["scheduling", "tolerations"]) {
-        errors.extend(bad_toleration(&format!("scheduling.tolerations[{index}]"), toleration));
-    }
     for (index, toleration) in maps(object, &["scheduling", "tolerations"]) {
         let key = key_of(toleration);
         if seen.contains(&key) {

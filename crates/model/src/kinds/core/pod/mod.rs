@@ -31,6 +31,8 @@ use crate::kinds::{KindRules, Object, SelectableField, Subresource};
 use crate::names::dns1123_label;
 
 pub(in crate::kinds) use defaults::default_template;
+pub(in crate::kinds) use resources::check_container as check_container_resources;
+pub(in crate::kinds) use scheduling::check_tolerations;
 
 /// A text in the spec or the status of a pod.
 macro_rules! selectable {

@@ -8,45 +8,14 @@ use serde_json::Value;
 use super::fields::{Errors, all_containers, object, objects, under};
 use crate::error::FieldError;
 use crate::kinds::Object;
+use crate::kinds::core::resource_name::{
+    allows_overcommit, bad_container_resource_name, bad_resource_amount, bad_resource_name,
+};
 use crate::kinds::object::{entries, map_mut, text};
-use crate::names::{dns1123_label, qualified_name};
+use crate::names::dns1123_label;
 use crate::quantity::Quantity;
 
 const HUGE_PAGES: &str = "hugepages-";
-const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-
-/// Resources that count things, and what quotas call the standard ones.
-const OTHER_STANDARD: [&str; 17] = [
-    "requests.cpu",
-    "requests.memory",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-    "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "storage",
-    "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-const COUNTED: [&str; 9] = [
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-
 /// Rounds the amounts of resources in a field to thousandths.
 pub(in crate::kinds) fn round_amounts(of: &mut Object, field: &str) {
     let amounts = of.get_mut(field).and_then(Value::as_object_mut);
@@ -66,49 +35,19 @@ fn amount(value: Option<&Value>) -> Option<Quantity> {
 
 /// Whether no part of a resource can be promised twice.
 fn is_exact(name: &str) -> bool {
-    !is_native(name) || name.starts_with(HUGE_PAGES)
+    !allows_overcommit(name)
 }
 
-fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
-fn is_extended(name: &str) -> bool {
-    !is_native(name)
-        && !name.starts_with("requests.")
-        && qualified_name(&format!("requests.{name}")).is_empty()
-}
-
-/// What is wrong with the name of a resource.
-fn bad_name(errors: &mut Errors, path: &str, name: &str) {
-    let problems = qualified_name(name);
-    let is_huge = [HUGE_PAGES, "requests.hugepages-"].iter().any(|prefix| name.starts_with(prefix));
-    if problems.is_empty()
-        && !name.contains('/')
-        && !STANDARD.contains(&name)
-        && !OTHER_STANDARD.contains(&name)
-        && !is_huge
-    {
-        errors.push(FieldError::invalid(path, name, "must be a standard resource type or fully qualified"));
-    }
-    errors.extend(problems.into_iter().map(|problem| FieldError::invalid(path, name, problem)));
-}
-
+/// What is wrong with the name of a resource of a container.
 fn bad_container_name(errors: &mut Errors, path: &str, name: &str) {
-    bad_name(errors, path, name);
-    if !name.contains('/') {
-        if !STANDARD.contains(&name) && !name.starts_with(HUGE_PAGES) {
-            errors.push(FieldError::invalid(path, name, "must be a standard resource for containers"));
-        }
-    } else if !is_native(name) && !is_extended(name) {
-        errors.push(FieldError::invalid(path, name, "doesn't follow extended resource name standard"));
-    }
+    errors.extend(bad_container_resource_name(path, name));
 }
 
 fn bad_pod_name(errors: &mut Errors, path: &str, name: &str) {
-    let before = errors.len();
-    bad_name(errors, path, name);
-    if errors.len() == before && !is_pod_level(name) {
+    let problems = bad_resource_name(path, name);
+    let is_name = problems.is_empty();
+    errors.extend(problems);
+    if is_name && !is_pod_level(name) {
         errors.push(FieldError::not_supported(path, name, &["cpu", "hugepages-", "memory"]));
     }
 }
@@ -120,12 +59,7 @@ fn is_pod_level(name: &str) -> bool {
 /// What is wrong with an amount of a resource.
 fn bad_amount(errors: &mut Errors, path: &str, name: &str, value: &Value) {
     let Some(amount) = amount(Some(value)) else { return };
-    if amount.is_negative() {
-        errors.push(FieldError::invalid(path, value.clone(), "must be greater than or equal to 0"));
-    }
-    if (COUNTED.contains(&name) || is_extended(name)) && !amount.is_whole() {
-        errors.push(FieldError::invalid(path, value.clone(), "must be an integer"));
-    }
+    errors.extend(bad_resource_amount(path, name, value));
     if let Some(size) = name.strip_prefix(HUGE_PAGES) {
         let fits = match (Quantity::parse(size).ok().and_then(|size| size.whole()), amount.whole()) {
             (Some(size), Some(amount)) => size > 0 && amount % size == 0,
