@@ -1,5 +1,6 @@
 //! The server as a value: what it serves, from which store, to whom. It knows nothing of sockets.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::{Request, Response};
@@ -52,6 +53,7 @@ pub struct Builder {
     limits: Limits,
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
+    address: Option<SocketAddr>,
 }
 
 impl Builder {
@@ -97,6 +99,13 @@ impl Builder {
         self
     }
 
+    /// Where what runs in the cluster finds the server.
+    #[must_use]
+    pub fn address(mut self, address: SocketAddr) -> Self {
+        self.address = Some(address);
+        self
+    }
+
     /// Makes the objects that every server has, then the server is ready.
     pub async fn build(mut self) -> Result<ApiServer, Error> {
         let api = ApiServer(Arc::new(Parts {
@@ -110,7 +119,7 @@ impl Builder {
             metrics_registry: self.metrics,
             shutdown: self.shutdown,
         }));
-        bootstrap::create_objects(&api).await?;
+        bootstrap::create_objects(&api, self.address).await?;
         Ok(api)
     }
 }
@@ -135,6 +144,7 @@ impl ApiServer {
             limits: Limits::default(),
             metrics: prometheus_client::registry::Registry::default(),
             shutdown: Shutdown::new(),
+            address: None,
         }
     }
 

@@ -1,7 +1,12 @@
 //! The objects that every server has before it answers its first request.
 
+mod services;
+
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use futures::future::try_join_all;
+use http::header::CONTENT_TYPE;
 use http::{Method, Request};
 use http_body_util::Full;
 use model::error::Error;
@@ -57,13 +62,17 @@ const APIS: [(&str, &str, i64, i64); 21] = [
 type First = ([&'static str; 3], Value);
 
 /// Makes what is missing, through the same pipeline as everyone: as many at once as the server takes, so that they share commits.
-pub(crate) async fn create_objects(api: &ApiServer) -> Result<(), Error> {
+/// The address is where what runs in the cluster finds the server.
+pub(crate) async fn create_objects(api: &ApiServer, address: Option<SocketAddr>) -> Result<(), Error> {
     let registry = api.registry();
     let mut missing = objects();
     missing.retain(|([group, version, resource], _)| registry.find(group, version, resource).is_some());
     let at_once = api.limits.reads_in_flight.min(api.limits.writes_in_flight).max(1);
     for objects in missing.chunks(at_once) {
         try_join_all(objects.iter().map(|(place, object)| create(api, *place, object))).await?;
+    }
+    if registry.find("", "v1", "services").is_some() {
+        services::create_objects(api, address).await?;
     }
     Ok(())
 }
@@ -121,9 +130,11 @@ async fn create(api: &ApiServer, [group, version, resource]: [&str; 3], object: 
 
 async fn ask(api: &ApiServer, method: Method, path: &str, body: String) -> Result<u16, Error> {
     let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
+    let media = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder()
         .method(method)
         .uri(path)
+        .header(CONTENT_TYPE, media)
         .body(Full::new(Bytes::from(body)))
         .map_err(|error| Error::Internal { message: error.to_string() })?;
     Ok(api.answer(&Connection::InProcess(itself), request).await.status().as_u16())

@@ -1,11 +1,12 @@
 //! The built-in kinds: rows of a table, and one strategy that asks the schema and the rules of the kind.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::conversion::conversion;
 use model::error::FieldError;
-use model::kinds::{self, KindRules, Writer};
+use model::kinds::{self, Claim, KindRules, Pool, Refusal, Writer};
 use model::names::NameRule;
 use model::resources::{self, Part, Row, Version};
 use model::schema::{self, Schema, TypeId, check};
@@ -94,6 +95,22 @@ impl Strategy for BuiltIn {
         (self.rules.default)(object);
     }
 
+    fn allocates(&self) -> bool {
+        self.rules.allocate.is_some()
+    }
+
+    fn allocate(&self, new: &mut Object, old: Option<&Object>, pool: &mut Pool<'_>) -> Result<(), Refusal> {
+        self.rules.allocate.map_or(Ok(()), |allocate| allocate(new, old, pool))
+    }
+
+    fn claims(&self, object: &Object) -> BTreeSet<Claim> {
+        (self.rules.claims)(object)
+    }
+
+    fn ends_with(&self) -> &[(&'static str, &'static str)] {
+        self.rules.ends_with
+    }
+
     fn prepare_create(&self, object: &mut Object) {
         (self.rules.prepare_create)(object);
     }
@@ -126,6 +143,10 @@ impl Strategy for BuiltIn {
 
     fn canonicalize(&self, object: &mut Object) {
         (self.rules.canonicalize)(object);
+    }
+
+    fn deprecated(&self) -> Option<&'static str> {
+        self.rules.deprecated
     }
 
     fn warnings(&self, new: &Object, old: Option<&Object>) -> Vec<String> {

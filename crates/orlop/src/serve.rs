@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     io::{self, Write},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -94,6 +95,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         .authentication(callers::by_token(&config.tokens))
         .metrics(metrics)
         .shutdown(shutdown.clone())
+        .address(in_cluster(listener.local_addr()?))
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
@@ -113,6 +115,18 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     let renewal = Renewal { folder, host, kubeconfig: kubeconfig.clone(), address: address.clone(), serving };
     supervisor.start("the renewal of certificates", renewal.run(shutdown));
     Ok(Started { welcome: Welcome { address, kubeconfig }, store })
+}
+
+/// Where others find a server that listens here: a loopback address is nothing to them, nor is none at all.
+fn in_cluster(listening: SocketAddr) -> SocketAddr {
+    if !listening.ip().is_loopback() && !listening.ip().is_unspecified() {
+        return listening;
+    }
+    // Nothing is sent: only the system's choice of an address of its own is asked for.
+    let own = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
+        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).and_then(|()| socket.local_addr())
+    });
+    own.map_or(listening, |own| SocketAddr::new(own.ip(), listening.port()))
 }
 
 fn unwritable(path: &Path, reason: &io::Error) -> anyhow::Error {

@@ -1,7 +1,9 @@
 //! What is particular to a resource type when its objects are written: checks, defaults, validation, selectable fields.
 
+use std::collections::BTreeSet;
+
 use model::error::FieldError;
-use model::kinds::Writer;
+use model::kinds::{Claim, Pool, Refusal, Writer};
 use model::names::NameRule;
 use model::schema::{Schema, TypeId};
 use serde_json::{Map, Value};
@@ -11,7 +13,7 @@ pub type Object = Map<String, Value>;
 
 /// The hooks of a write, in the order in which they are called. Every hook has a default that does nothing.
 ///
-/// Only `decode`, `default`, `stamp` and the two `prepare` hooks may change the object.
+/// Only `decode`, `default`, `allocate`, `stamp` and the two `prepare` hooks may change the object.
 pub trait Strategy: Send + Sync {
     /// Brings a decoded body into the shape of the type: refuses wrong types, drops unknown fields and says so,
     /// a sentence each.
@@ -21,6 +23,32 @@ pub trait Strategy: Send + Sync {
 
     /// Fills in what the client left out.
     fn default(&self, _object: &mut Object) {}
+
+    /// Whether the server hands something out to its objects.
+    fn allocates(&self) -> bool {
+        false
+    }
+
+    /// Fills in what the server hands out, before anything else is prepared: the new version, and the old one unless the
+    /// object is made.
+    fn allocate(
+        &self,
+        _new: &mut Object,
+        _old: Option<&Object>,
+        _pool: &mut Pool<'_>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// What a valid object has for itself alone.
+    fn claims(&self, _object: &Object) -> BTreeSet<Claim> {
+        BTreeSet::new()
+    }
+
+    /// The resources, by group and plural, of which the object with the same name ends with one of this type.
+    fn ends_with(&self) -> &[(&'static str, &'static str)] {
+        &[]
+    }
 
     /// Sets what the server decides when an object is made. Names, uid and times are set already.
     fn prepare_create(&self, _object: &mut Object) {}
@@ -48,6 +76,11 @@ pub trait Strategy: Send + Sync {
 
     /// Brings a valid object into its final form.
     fn canonicalize(&self, _object: &mut Object) {}
+
+    /// What everybody is told who still uses the type.
+    fn deprecated(&self) -> Option<&'static str> {
+        None
+    }
 
     /// What the client should be told though the object is valid.
     fn warnings(&self, _new: &Object, _old: Option<&Object>) -> Vec<String> {

@@ -6,7 +6,7 @@ mod view;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT, WARNING};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use model::Revision;
 use model::error::Error;
 use model::{json, protobuf, schema};
@@ -43,13 +43,21 @@ pub(crate) fn object(
     };
     let mut response = respond(call.form.encoding.media_type(), bytes);
     *response.status_mut() = status;
-    for warning in warnings {
-        let quoted = format!("299 - {}", Value::from(warning.as_str()));
-        if let Ok(value) = HeaderValue::from_str(&quoted) {
-            response.headers_mut().append(WARNING, value);
-        }
-    }
+    response.headers_mut().extend(warnings.iter().filter_map(|warning| warning_header(warning)));
     Ok(response)
+}
+
+fn warning_header(warning: &str) -> Option<(HeaderName, HeaderValue)> {
+    let quoted = format!("299 - {}", Value::from(warning));
+    HeaderValue::from_str(&quoted).ok().map(|value| (WARNING, value))
+}
+
+/// Puts a warning in front of those that an answer has.
+pub(crate) fn warn_first(response: &mut Response<Body>, warning: &str) {
+    let headers = response.headers_mut();
+    let others: Vec<_> = headers.get_all(WARNING).iter().cloned().map(|value| (WARNING, value)).collect();
+    headers.remove(WARNING);
+    headers.extend(warning_header(warning).into_iter().chain(others));
 }
 
 /// An answer with a `Status` that is no error.

@@ -4,20 +4,22 @@ use http::{Response, StatusCode};
 use model::error::{Error, FieldError};
 use model::names;
 use model::validation::validate_object_meta;
-use model::{Encoded, Revision, Uid};
+use model::{Encoded, ObjectKey, Revision, Uid};
 use store::Write;
 
 use super::body::{self, Decoded};
 use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
 use super::write::now;
-use super::{Call, namespace};
+use super::{Call, claims, namespace};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::{render, reviews};
 
 /// How often another random suffix is tried when a generated name is taken.
 const NAME_ATTEMPTS: usize = 8;
+/// How often something else is handed out when others are faster.
+const CLAIM_ATTEMPTS: usize = 16;
 
 pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
@@ -38,32 +40,70 @@ pub async fn create_object(
     check_place(call, &object)?;
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
-    let attempts = if generated { NAME_ATTEMPTS } else { 1 };
-    let mut name = String::new();
-    for _ in 0..attempts {
-        let mut candidate = object.clone();
-        prepare(call, &mut candidate);
-        metadata::text(&candidate, "name").clone_into(&mut name);
-        if let Err(fault) = validate(call, &object, &candidate) {
-            namespace::check(call, &object).await?;
-            return Err(fault);
-        }
-        call.resource_type.strategy.canonicalize(&mut candidate);
-        match commit(call, &candidate, options.dry_run).await {
-            Ok(value) => {
-                let own = call.resource_type.strategy.warnings(&candidate, None);
+    let mut names = if generated { NAME_ATTEMPTS } else { 1 };
+    let mut contested = 0;
+    loop {
+        match attempt(call, &object, options.dry_run, contested > 0).await? {
+            Outcome::Made(made, value) => {
+                let own = call.resource_type.strategy.warnings(&made, None);
                 return render::object(call, StatusCode::CREATED, &value, &[warnings, &own].concat());
             }
-            Err(store::Error::AlreadyExists { .. }) => {}
-            Err(error) => return Err(namespace::refusal(call, &object, error)),
+            Outcome::ClaimTaken if contested < CLAIM_ATTEMPTS => contested += 1,
+            Outcome::ClaimTaken => {
+                let message = "others were faster each time something was to be handed out".to_owned();
+                return Err(Error::Internal { message });
+            }
+            Outcome::NameTaken(name) => {
+                names -= 1;
+                if names == 0 {
+                    return Err(name_conflict(call, name, generated));
+                }
+            }
         }
     }
+}
+
+/// What became of one attempt to make an object.
+enum Outcome {
+    /// It is made: as it was written, and as the client gets it.
+    Made(Object, bytes::Bytes),
+    /// There is one with this name.
+    NameTaken(String),
+    /// Somebody else has got what was handed out to it.
+    ClaimTaken,
+}
+
+async fn attempt(call: &Call, object: &Object, dry_run: bool, contested: bool) -> Result<Outcome, Error> {
+    let mut candidate = object.clone();
+    prepare(call, &mut candidate);
+    let allocated = claims::allocate(call, &mut candidate, None, contested).await;
+    let checked = allocated.and_then(|()| {
+        call.resource_type.strategy.prepare_create(&mut candidate);
+        let made = metadata::text(&candidate, "creationTimestamp").to_owned();
+        call.resource_type.strategy.stamp(&mut candidate, None, &call.writer(&made));
+        validate(call, object, &candidate)
+    });
+    if let Err(fault) = checked {
+        namespace::check(call, object).await?;
+        return Err(fault);
+    }
+    call.resource_type.strategy.canonicalize(&mut candidate);
+    let key = call.key_of(metadata::text(&candidate, "name"));
+    match commit(call, &key, &candidate, dry_run).await {
+        Ok(value) => Ok(Outcome::Made(candidate, value)),
+        Err(error) if claims::was_contested(&error, &key) => Ok(Outcome::ClaimTaken),
+        Err(store::Error::AlreadyExists { .. }) => Ok(Outcome::NameTaken(key.name)),
+        Err(error) => Err(namespace::refusal(call, object, error)),
+    }
+}
+
+fn name_conflict(call: &Call, name: String, generated: bool) -> Error {
     let (group, resource) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
-    Err(if generated {
+    if generated {
         Error::GenerateNameConflict { group, resource, name }
     } else {
         Error::AlreadyExists { group, resource, name }
-    })
+    }
 }
 
 /// What the object says of its own place must be what the path says.
@@ -76,7 +116,7 @@ fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets what the server decides: name, namespace, uid, time, generation, defaults.
+/// Sets what the server decides of every object: name, namespace, uid, time, generation, defaults.
 fn prepare(call: &Call, object: &mut Object) {
     let resource_type = &call.resource_type;
     if call.resource_type.namespaced {
@@ -96,14 +136,11 @@ fn prepare(call: &Call, object: &mut Object) {
         metadata::remove(object, key);
     }
     set_text(object, "uid", &uuid::Uuid::new_v4().to_string());
-    let now = time(now());
-    set_text(object, "creationTimestamp", &now);
+    set_text(object, "creationTimestamp", &time(now()));
     if resource_type.strategy.counts_generations() {
         metadata::metadata_mut(object).insert("generation".to_owned(), 1.into());
     }
     resource_type.strategy.default(object);
-    resource_type.strategy.prepare_create(object);
-    resource_type.strategy.stamp(object, None, &call.writer(&now));
 }
 
 /// Checks what the server made of the object, then what was sent.
@@ -124,13 +161,17 @@ fn validate(call: &Call, sent: &Object, object: &Object) -> Result<(), Error> {
     Ok(())
 }
 
-async fn commit(call: &Call, object: &Object, dry_run: bool) -> Result<bytes::Bytes, store::Error> {
-    let key = call.key_of(metadata::text(object, "name"));
+async fn commit(
+    call: &Call,
+    key: &ObjectKey,
+    object: &Object,
+    dry_run: bool,
+) -> Result<bytes::Bytes, store::Error> {
     let mut writes: Vec<Write> = namespace::requirement(call).into_iter().collect();
     if dry_run {
         call.api.store.write(writes).await?;
-        if call.api.store.get(&key, None).await?.is_some() {
-            return Err(store::Error::AlreadyExists { key });
+        if call.api.store.get(key, None).await?.is_some() {
+            return Err(store::Error::AlreadyExists { key: key.clone() });
         }
         return Ok(render::without_version(object));
     }
@@ -138,7 +179,8 @@ async fn commit(call: &Call, object: &Object, dry_run: bool) -> Result<bytes::By
     let attributes = attributes(&call.resource_type, object);
     let body = Encoded::new(object);
     let fallback = body.clone();
-    writes.push(Write::Create { key, uid, attributes, body });
+    writes.push(Write::Create { key: key.clone(), uid, attributes, body });
+    writes.extend(claims::steps(call, Some(object), None).await?);
     let written = call.api.store.write(writes).await?;
     Ok(written.into_iter().next().map_or_else(|| fallback.at(Revision::ZERO), |written| written.value))
 }

@@ -10,7 +10,7 @@ use store::{Precondition, Stored, Write};
 use super::metadata::{self, FOREGROUND, ORPHAN, attributes, is_being_deleted, may_go, set_finalizer, time};
 use super::options::{DeleteOptions, Propagation};
 use super::write::{now, parse_stored};
-use super::{Call, store_error};
+use super::{Call, claims, store_error};
 use crate::body::Body;
 use crate::registry::{Object, ResourceType};
 use crate::render;
@@ -73,7 +73,12 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
         if options.dry_run {
             return Ok(deleted);
         }
-        match call.api.store.write(vec![*write]).await {
+        let mut writes = vec![*write];
+        if matches!(deleted, Deleted::Gone(..)) && resource_type.strategy.allocates() {
+            let last = parse_stored(&head)?;
+            writes.extend(claims::steps(call, None, Some(&last)).await.map_err(store_error)?);
+        }
+        match call.api.store.write(writes).await {
             Ok(written) => {
                 let value = written.into_iter().next().map(|written| written.value);
                 return Ok(match deleted {
@@ -82,6 +87,7 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
                 });
             }
             Err(store::Error::Conflict { .. }) => {}
+            Err(error) if claims::was_contested(&error, key) => {}
             Err(store::Error::NotFound { .. }) => return Err(resource_type.not_found(&key.name)),
             Err(error) => return Err(store_error(error)),
         }

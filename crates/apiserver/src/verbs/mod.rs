@@ -1,6 +1,7 @@
 //! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
 
 mod body;
+mod claims;
 mod continue_token;
 mod create;
 mod delete;
@@ -32,7 +33,7 @@ use crate::api::ApiServer;
 use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::Served;
-use crate::render::wants_pretty;
+use crate::render::{wants_pretty, warn_first};
 use crate::request::negotiate::{self, Form};
 use crate::request::path::ResourcePath;
 use crate::request::query::Query;
@@ -103,8 +104,9 @@ pub(crate) async fn dispatch(
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let form = negotiate::accepted(&headers, resource_type.offer(), streams, pretty)?;
+    let deprecated = resource_type.strategy.deprecated();
     let call = Call { api: api.clone(), caller, resource_type, place, query, headers, body, form };
-    match verb {
+    let mut answer = match verb {
         Verb::Create => create::create(call).await,
         Verb::Get => get::get(call).await,
         Verb::List => list::list(call).await,
@@ -113,7 +115,11 @@ pub(crate) async fn dispatch(
         Verb::Patch => patch::patch(call).await,
         Verb::Delete => delete::delete(call).await,
         Verb::DeleteCollection => delete_collection::delete_collection(call).await,
+    }?;
+    if let Some(warning) = deprecated {
+        warn_first(&mut answer, warning);
     }
+    Ok(answer)
 }
 
 /// A failure of the store, in the words of the API. Every failure that a verb did not expect goes through here.

@@ -10,7 +10,7 @@ use store::{Precondition, Stored, Write};
 
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
-use super::{Call, store_error};
+use super::{Call, claims, store_error};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::render;
@@ -37,6 +37,7 @@ pub async fn change(
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     let key = call.key();
+    let mut contested = false;
     for _ in 0..ATTEMPTS {
         let Some(head) = call.api.store.get(&key, None).await.map_err(store_error)? else {
             return Err(call.resource_type.not_found(&key.name));
@@ -44,12 +45,15 @@ pub async fn change(
         let old = parse_stored(&head)?;
         let Changed { mut object, mut warnings } = change.apply(call, &old, head.revision)?;
         let pinned = check_preconditions(call, &object, &head)?;
+        put_back(call, &mut object, &old);
+        claims::allocate(call, &mut object, Some(&old), contested).await?;
         prepare(call, &mut object, &old);
         validate_update(call, &object, &old)?;
         call.resource_type.strategy.canonicalize(&mut object);
         warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         match commit(call, &head, (&object, &old), options.dry_run).await {
             Ok(value) => return render::object(call, StatusCode::OK, &value, &warnings),
+            Err(error) if claims::was_contested(&error, &key) => contested = true,
             Err(store::Error::Conflict { .. }) if pinned => return Err(modified(call)),
             Err(store::Error::Conflict { .. }) => {}
             Err(store::Error::NotFound { .. }) => return Err(call.resource_type.not_found(&key.name)),
@@ -82,7 +86,9 @@ async fn commit(
     } else {
         Write::Update { key, expect, attributes, body }
     };
-    let written = call.api.store.write(vec![write]).await?;
+    let mut writes = vec![write];
+    writes.extend(claims::steps(call, (!ends).then_some(object), Some(old)).await?);
+    let written = call.api.store.write(writes).await?;
     // Of an object that ended here the client gets the last state that it had.
     Ok(if ends { unchanged } else { written.into_iter().next().map_or(unchanged, |written| written.value) })
 }
@@ -111,9 +117,8 @@ pub fn modified(call: &Call) -> Error {
     call.resource_type.conflict(&call.place.name, MESSAGE)
 }
 
-/// Puts back what a client may not change, and counts the generation.
-fn prepare(call: &Call, new: &mut Object, old: &Object) {
-    let resource_type = &call.resource_type;
+/// Puts back what a client may not change, and fills in what it left out.
+fn put_back(call: &Call, new: &mut Object, old: &Object) {
     for key in ["creationTimestamp", "deletionTimestamp", "generation"] {
         // A deletion that has not begun is not begun by an update: validation refuses that.
         if key != "deletionTimestamp" || is_being_deleted(old) {
@@ -128,7 +133,12 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     for key in ["selfLink", "managedFields", "resourceVersion"] {
         metadata::remove(new, key);
     }
-    resource_type.strategy.default(new);
+    call.resource_type.strategy.default(new);
+}
+
+/// Sets what the kind decides, and counts the generation.
+fn prepare(call: &Call, new: &mut Object, old: &Object) {
+    let resource_type = &call.resource_type;
     resource_type.strategy.prepare_update(new, old, &call.place.subresource);
     resource_type.strategy.stamp(new, Some(old), &call.writer(&metadata::time(now())));
     let differs = || {

@@ -87,6 +87,11 @@ impl Client {
         Self { api: self.api.clone(), store: self.store.clone(), service }
     }
 
+    /// Another server on the same store.
+    pub fn of(&self, service: ApiService) -> Self {
+        Self { api: self.api.clone(), store: self.store.clone(), service }
+    }
+
     /// Sends a request with these headers and reads the whole answer.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut request = Request::builder().method(method).uri(path);

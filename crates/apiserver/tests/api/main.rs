@@ -11,5 +11,6 @@ mod lists;
 mod namespaces;
 mod objects;
 mod openapi;
+mod services;
 mod views;
 mod watches;

@@ -67,6 +67,8 @@ pub struct KindRules {
     pub validate_create: fn(&Object) -> Vec<FieldError>,
     /// What is wrong with a new version of an object: the new one, and the old one.
     pub validate_update: fn(&Object, &Object) -> Vec<FieldError>,
+    /// What everybody is told who still uses the kind.
+    pub deprecated: Option<&'static str>,
     /// What a client should be told though it is valid: the new version, and the old one unless it is created.
     pub warnings: fn(&Object, Option<&Object>) -> Vec<String>,
     /// Sets what a deletion changes that does not end at once.
@@ -206,6 +208,7 @@ impl KindRules {
         canonicalize: |_| {},
         validate_create: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),
+        deprecated: None,
         warnings: |_, _| Vec::new(),
         prepare_delete: |_| {},
         holds_deletion: |_| false,

@@ -1,8 +1,9 @@
 //! Several API servers on one PostgreSQL database.
 
-use std::process::Stdio;
+use std::{collections::BTreeSet, process::Stdio};
 
 use pgtest::PgServer;
+use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     time::timeout,
@@ -38,4 +39,34 @@ async fn what_one_server_commits_reaches_watches_of_the_other() {
     assert_eq!(next().await, "configmap/seen-at-once");
     kubectl::run(&first, "create configmap seen-by-watch").await;
     assert_eq!(next().await, "configmap/seen-by-watch");
+}
+
+#[tokio::test]
+async fn servers_that_make_services_side_by_side_never_give_out_the_same_twice() {
+    const EACH: usize = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let postgres = PgServer::start().unwrap();
+    let url = postgres.create_database().unwrap();
+    let first = Server::start("serve", &folder.path().join("first"), &["--postgres", &url]).await;
+    let second = Server::start("serve", &folder.path().join("second"), &["--postgres", &url]).await;
+    let create = |prefix: &str| {
+        let service = |number| {
+            let metadata = json!({"name": format!("{prefix}{number}"), "labels": {"made": "here"}});
+            let spec = json!({"type": "NodePort", "ports": [{"port": 80}]});
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+        };
+        let services: Vec<_> = (0..EACH).map(service).collect();
+        let path = folder.path().join(format!("{prefix}.json"));
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": services});
+        std::fs::write(&path, list.to_string()).unwrap();
+        format!("create --filename={}", path.display())
+    };
+    let (by_first, by_second) = (create("a"), create("b"));
+    tokio::join!(kubectl::run(&first, &by_first), kubectl::run(&second, &by_second));
+    for field in ["clusterIP", "ports[0].nodePort"] {
+        let query = format!("get services --selector=made=here --output=jsonpath={{.items[*].spec.{field}}}");
+        let shown = kubectl::run(&first, &query).await;
+        let distinct: BTreeSet<&str> = shown.split_whitespace().collect();
+        assert_eq!(distinct.len(), 2 * EACH, "{field}: {shown}");
+    }
 }

@@ -28,6 +28,7 @@ pub(super) const RULES: KindRules = KindRules {
     validate_update: |new, old| {
         if new.get("subsets") == old.get("subsets") { Vec::new() } else { validate(new) }
     },
+    deprecated: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
     warnings: |object, _| warnings(object),
     create_on_update: true,
     columns: &[NAME, Column::new("Endpoints", "string", "Addresses and ports of what is ready."), AGE],
@@ -112,11 +113,10 @@ fn bad_endpoint_port(path: &str, port: &Value, needs_name: bool) -> Vec<FieldErr
 
 fn warnings(object: &Object) -> Vec<String> {
     const MANAGER: &str = "endpoints.kubernetes.io/managed-by";
-    let mut warnings =
-        vec!["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()];
     if text(object, &["metadata", "labels", MANAGER]) == "endpoint-controller" {
-        return warnings;
+        return Vec::new();
     }
+    let mut warnings = Vec::new();
     for (i, subset) in items(object, &["subsets"]).iter().enumerate() {
         for list in LISTS {
             let addresses = items_in(subset, list).iter().enumerate();

@@ -107,7 +107,10 @@ fn written(rules: &KindRules, mut body: Value, old: Option<&Object>, part: &str)
     if !errors.is_empty() {
         return Err(errors.iter().map(ToString::to_string).collect());
     }
-    let warnings = if part.is_empty() { (rules.warnings)(&object, old) } else { Vec::new() };
+    let mut warnings: Vec<String> = rules.deprecated.map(str::to_owned).into_iter().collect();
+    if part.is_empty() {
+        warnings.extend((rules.warnings)(&object, old));
+    }
     (rules.canonicalize)(&mut object);
     Ok((object, warnings))
 }

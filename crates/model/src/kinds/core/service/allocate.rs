@@ -13,9 +13,10 @@ use crate::kinds::address::ip;
 use crate::kinds::claims::{Claim, Pool, Refusal};
 use crate::kinds::object::{is_true, items, map_mut, number, text, text_in, value};
 
-/// What a valid service has for itself.
+/// What a valid service has for itself; of one that has not been completed, what it asks for.
 pub(super) fn claims(service: &Object) -> BTreeSet<Claim> {
-    let addresses = cluster_ips(service).iter().filter_map(Value::as_str).filter_map(ip);
+    let one = text(service, &["spec", "clusterIP"]);
+    let addresses = cluster_ips(service).iter().filter_map(Value::as_str).chain([one]).filter_map(ip);
     let addresses = addresses.filter_map(|ip| match ip {
         IpAddr::V4(ip) => Some(Claim::ClusterIp(ip)),
         IpAddr::V6(_) => None,

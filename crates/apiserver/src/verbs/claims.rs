@@ -1,0 +1,230 @@
+//! What only one object at a time may have: keys of the store that are written and removed with the object that has it.
+//!
+//! Two servers that hand out the same address write the same key in the same moment: one of them is told so, and takes
+//! another. There is no list of free addresses that could be wrong after a crash.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use model::error::Error;
+use model::kinds::{Claim, Pool, Refusal};
+use model::{Attributes, Encoded, ObjectKey, Resource, Selector, Uid};
+use serde_json::{Value, json};
+use store::{ListQuery, Position, Precondition, Stored, Write};
+
+use super::metadata::{self, attributes, may_go, time};
+use super::write::now;
+use super::{Call, store_error};
+use crate::registry::{Object, ResourceType};
+
+/// Keys read at once.
+const PAGE: usize = 500;
+
+/// The group of the resources that hold claims. No path leads there: a group that clients can make has a dot.
+const GROUP: &str = "claims";
+const ADDRESSES: &str = "clusterips";
+const PORTS: &str = "nodeports";
+
+/// The objects that show to clients who has an address.
+const SHOWN: (&str, &str, &str) = ("networking.k8s.io", "v1", "ipaddresses");
+
+fn key(claim: Claim) -> ObjectKey {
+    let (plural, name) = match claim {
+        Claim::ClusterIp(address) => (ADDRESSES, address.to_string()),
+        Claim::NodePort(port) => (PORTS, port.to_string()),
+    };
+    ObjectKey::new(&Resource::new(GROUP, plural), "", &name)
+}
+
+/// Lets the kind fill in what the server hands out. Where others were faster (`contested`), it knows all that is taken.
+pub async fn allocate(
+    call: &Call,
+    object: &mut Object,
+    old: Option<&Object>,
+    contested: bool,
+) -> Result<(), Error> {
+    let strategy = &call.resource_type.strategy;
+    if !strategy.allocates() || !call.place.subresource.is_empty() {
+        return Ok(());
+    }
+    let taken = if contested { all_taken(call).await? } else { asked_and_taken(call, object, old).await? };
+    let mut random = || uuid::Uuid::new_v4().as_fields().0;
+    let outcome = strategy.allocate(object, old, &mut Pool::new(taken, &mut random));
+    outcome.map_err(|refusal| match refusal {
+        Refusal::Invalid(errors) => call.resource_type.invalid(metadata::text(object, "name"), errors),
+        Refusal::Internal(message) => Error::Internal { message },
+    })
+}
+
+/// Of what a client asks for by name, what cannot be had.
+async fn asked_and_taken(
+    call: &Call,
+    object: &Object,
+    old: Option<&Object>,
+) -> Result<BTreeSet<Claim>, Error> {
+    let strategy = &call.resource_type.strategy;
+    let own = old.map(|old| strategy.claims(old)).unwrap_or_default();
+    let mut taken = BTreeSet::new();
+    for claim in strategy.claims(object).difference(&own) {
+        let mut is_taken = call.api.store.get(&key(*claim), None).await.map_err(store_error)?.is_some();
+        if let (Claim::ClusterIp(address), false) = (claim, is_taken) {
+            is_taken = call.api.store.get(&shown_key(*address), None).await.map_err(store_error)?.is_some();
+        }
+        if is_taken {
+            taken.insert(*claim);
+        }
+    }
+    Ok(taken)
+}
+
+async fn all_taken(call: &Call) -> Result<BTreeSet<Claim>, Error> {
+    let address = |name: &str| name.parse().ok().map(Claim::ClusterIp);
+    let port = |name: &str| name.parse().ok().map(Claim::NodePort);
+    let mut taken = BTreeSet::new();
+    for (resource, read) in [
+        (Resource::new(GROUP, ADDRESSES), &address as &(dyn Fn(&str) -> Option<Claim> + Sync)),
+        (Resource::new(SHOWN.0, SHOWN.2), &address),
+        (Resource::new(GROUP, PORTS), &port),
+    ] {
+        let mut query = ListQuery {
+            resource,
+            namespace: None,
+            selector: Selector::default(),
+            at: None,
+            after: None,
+            limit: PAGE,
+        };
+        loop {
+            let page = call.api.store.list(&query).await.map_err(store_error)?;
+            taken.extend(page.items.iter().filter_map(|item| read(&item.key.name)));
+            match page.items.last() {
+                Some(last) if page.more => {
+                    let name = last.key.name.clone();
+                    query.after = Some(Position { namespace: String::new(), name });
+                }
+                _ => break,
+            }
+        }
+    }
+    Ok(taken)
+}
+
+/// Whether a transaction failed because of a claim and not because of the object itself.
+pub fn was_contested(error: &store::Error, own: &ObjectKey) -> bool {
+    match error {
+        store::Error::AlreadyExists { key }
+        | store::Error::NotFound { key }
+        | store::Error::Conflict { key, .. } => key != own && key.resource.as_str() != "namespaces",
+        _ => false,
+    }
+}
+
+/// The steps that belong to the write of an object: what it takes, what it gives back, what ends with it. A new object has
+/// no old version, one that ends has no new one.
+pub async fn steps(
+    call: &Call,
+    new: Option<&Object>,
+    old: Option<&Object>,
+) -> Result<Vec<Write>, store::Error> {
+    let strategy = &call.resource_type.strategy;
+    let of = |object: Option<&Object>| object.map(|object| strategy.claims(object)).unwrap_or_default();
+    let (has, had) = (of(new), of(old));
+    let mut steps = Vec::new();
+    if let Some(new) = new {
+        for claim in has.difference(&had) {
+            steps.extend(taking(call, *claim, new));
+        }
+    }
+    let Some(old) = old else { return Ok(steps) };
+    for claim in had.difference(&has) {
+        steps.extend(giving_back(call, *claim, old).await?);
+    }
+    if new.is_none() {
+        for (group, plural) in strategy.ends_with() {
+            steps.extend(ending(call, group, plural, metadata::text(old, "name")).await?);
+        }
+    }
+    Ok(steps)
+}
+
+fn owner(call: &Call, object: &Object) -> Value {
+    let namespace = metadata::text(object, "namespace");
+    json!({"resource": call.resource_type.plural, "namespace": namespace, "name": metadata::text(object, "name")})
+}
+
+fn taking(call: &Call, claim: Claim, object: &Object) -> Vec<Write> {
+    let uid = || Uid(uuid::Uuid::new_v4().to_string());
+    let body = Object::from_iter([("owner".to_owned(), owner(call, object))]);
+    let mut steps = vec![Write::Create {
+        key: key(claim),
+        uid: uid(),
+        attributes: Attributes::default(),
+        body: Encoded::new(&body),
+    }];
+    if let (Claim::ClusterIp(address), Some(shown)) =
+        (claim, call.api.registry().find(SHOWN.0, SHOWN.1, SHOWN.2))
+    {
+        let uid = uid();
+        let object = shown_object(&uid, address, owner(call, object));
+        let attributes = attributes(shown, &object);
+        steps.push(Write::Create { key: shown_key(address), uid, attributes, body: Encoded::new(&object) });
+    }
+    steps
+}
+
+fn shown_key(address: Ipv4Addr) -> ObjectKey {
+    ObjectKey::new(&Resource::new(SHOWN.0, SHOWN.2), "", &address.to_string())
+}
+
+fn shown_object(uid: &Uid, address: Ipv4Addr, parent: Value) -> Object {
+    let labels = json!({
+        "ipaddress.kubernetes.io/ip-family": "IPv4",
+        "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+    });
+    let metadata = json!({
+        "name": address.to_string(), "uid": uid.0, "creationTimestamp": time(now()), "labels": labels,
+    });
+    Object::from_iter([("metadata".to_owned(), metadata), ("spec".to_owned(), json!({"parentRef": parent}))])
+}
+
+async fn giving_back(call: &Call, claim: Claim, object: &Object) -> Result<Vec<Write>, store::Error> {
+    let mut steps = Vec::new();
+    if let Some(head) = call.api.store.get(&key(claim), None).await? {
+        let body = Encoded::new(&read(&head)?);
+        let expect = Precondition { revision: Some(head.revision), uid: None };
+        steps.push(Write::Delete { key: head.key, expect, attributes: Attributes::default(), body });
+    }
+    let registry = call.api.registry();
+    if let (Claim::ClusterIp(address), Some(shown)) = (claim, registry.find(SHOWN.0, SHOWN.1, SHOWN.2))
+        && let Some(head) = call.api.store.get(&shown_key(address), None).await?
+    {
+        let last = read(&head)?;
+        // Somebody may have put another object in its place.
+        if last.get("spec").and_then(|spec| spec.get("parentRef")) == Some(&owner(call, object)) {
+            steps.push(removal(shown, head, &last));
+        }
+    }
+    Ok(steps)
+}
+
+async fn ending(call: &Call, group: &str, plural: &str, name: &str) -> Result<Option<Write>, store::Error> {
+    let registry = call.api.registry();
+    let Some(other) = registry.find(group, "v1", plural) else { return Ok(None) };
+    let other_key = ObjectKey::new(&other.resource, call.namespace(), name);
+    let Some(head) = call.api.store.get(&other_key, None).await? else { return Ok(None) };
+    let last = read(&head)?;
+    Ok(may_go(other, &last).then(|| removal(other, head, &last)))
+}
+
+fn removal(resource_type: &ResourceType, head: Stored, last: &Object) -> Write {
+    Write::Delete {
+        key: head.key,
+        expect: Precondition { revision: Some(head.revision), uid: None },
+        attributes: attributes(resource_type, last),
+        body: Encoded::new(last),
+    }
+}
+
+fn read(head: &Stored) -> Result<Object, store::Error> {
+    serde_json::from_slice(&head.value).map_err(|error| store::Error::Corrupt { reason: error.to_string() })
+}
