@@ -151,3 +151,20 @@ fn priority_classes_leave_the_highest_values_to_the_system() {
     );
     assert!(update("PriorityClass", named("a", -7), json!({"value": -7, "globalDefault": true})).is_ok());
 }
+
+#[test]
+fn a_volume_remembers_when_its_phase_changed() {
+    let writer = Writer { name: "", uid: "", groups: &[], now: "now" };
+    let stamped = |new: Value, old: Option<Value>| {
+        let mut new = new.as_object().unwrap().clone();
+        let old = old.as_ref().and_then(Value::as_object);
+        (kind("PersistentVolume").stamp)(&mut new, old, &writer);
+        new["status"]["lastPhaseTransitionTime"].as_str().unwrap().to_owned()
+    };
+    let status =
+        |phase: &str, time: &str| json!({"status": {"phase": phase, "lastPhaseTransitionTime": time}});
+    assert_eq!(stamped(json!({"status": {"phase": "Pending"}}), None), "now");
+    assert_eq!(stamped(status("Pending", "then"), Some(status("Pending", "then"))), "then");
+    assert_eq!(stamped(status("Bound", "then"), Some(status("Pending", "then"))), "now");
+    assert_eq!(stamped(status("Bound", "given"), Some(status("Pending", "then"))), "given");
+}

@@ -15,6 +15,8 @@ use crate::kinds::{KindRules, Object, Subresource};
 
 pub(in crate::kinds) use spec::{Inline, bad_modes, bad_volume_spec};
 
+/// When the phase changed.
+const TRANSITION: &str = "lastPhaseTransitionTime";
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 pub(super) const RULES: KindRules = KindRules {
@@ -28,14 +30,17 @@ pub(super) const RULES: KindRules = KindRules {
     },
     prepare_create: |object| {
         protect(object, "kubernetes.io/pv-protection");
-        let created = value(object, &["metadata", "creationTimestamp"]).cloned();
-        let mut status = json!({"phase": "Pending"});
-        if let Some(created) = created {
-            status["lastPhaseTransitionTime"] = created;
-        }
-        object.insert("status".to_owned(), status);
+        object.insert("status".to_owned(), json!({"phase": "Pending"}));
     },
     prepare_update: |new, old| copy(new, old, "status"),
+    stamp: |new, old, writer| {
+        let of = |object, field| value(object, &["status", field]);
+        let was = |field| old.and_then(|old| of(old, field));
+        let time = of(new, TRANSITION);
+        if of(new, "phase") != was("phase") && (time.is_none() || time == was(TRANSITION)) {
+            map_mut(new, "status").insert(TRANSITION.to_owned(), writer.now.into());
+        }
+    },
     validate_create: |object| bad_spec(object),
     validate_update,
     warnings: |object, _| warnings(object),
@@ -45,10 +50,10 @@ pub(super) const RULES: KindRules = KindRules {
             keep_all_but_status(new, old);
             let phase = |object| text(object, &["status", "phase"]);
             if phase(new) == phase(old)
-                && !has(new, &["status", "lastPhaseTransitionTime"])
-                && let Some(time) = value(old, &["status", "lastPhaseTransitionTime"])
+                && !has(new, &["status", TRANSITION])
+                && let Some(time) = value(old, &["status", TRANSITION])
             {
-                map_mut(new, "status").insert("lastPhaseTransitionTime".to_owned(), time.clone());
+                map_mut(new, "status").insert(TRANSITION.to_owned(), time.clone());
             }
         },
         validate_update: |_, _| Vec::new(),
