@@ -43,3 +43,41 @@ fn a_pod_without_a_name_is_checked_all_the_same() {
     let body = json!({"metadata": {"generateName": "x-"}, "spec": {"containers": []}});
     assert_eq!(create("Pod", body), Err(texts(["spec.containers: Required value"])));
 }
+
+/// The same for new versions of a pod: the old one, and the part that is written if it is not the whole.
+const UPDATES: &str = include_str!("recorded/pod_updates.jsonl");
+
+#[test]
+fn changes_of_pods_get_the_recorded_answers() {
+    let mut differences = Vec::new();
+    for line in UPDATES.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let (old, body) = (case["old"].clone(), case["body"].clone());
+        let answer = match case["part"].as_str() {
+            Some(part) => write_part("Pod", part, old, body.clone()),
+            None => update("Pod", old, body.clone()),
+        };
+        let recorded = match case.get("errors") {
+            Some(errors) => Err(strings(errors)),
+            None => Ok(case["object"].clone()),
+        };
+        if answer != recorded {
+            let part = &case["part"];
+            differences.push(format!("{body}\n  {part}\n  recorded {recorded:?}\n  answered {answer:?}"));
+        }
+    }
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
+/// Pods and the rows that show them, without their age.
+const ROWS: &str = include_str!("recorded/pod_rows.jsonl");
+
+#[test]
+fn rows_of_pods_are_the_recorded_ones() {
+    let now: jiff::Timestamp = "2026-11-14T00:00:00Z".parse().unwrap();
+    for line in ROWS.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let cells = (kind("Pod").cells)(case["object"].as_object().unwrap(), now);
+        assert_eq!(Value::Array(cells), case["cells"], "{}", case["object"]);
+    }
+}

@@ -29,7 +29,23 @@ pub(super) fn default_pod(pod: &mut Object) {
         }
     }
     default_spec(spec);
-    set_default(map_mut(pod, "status"), "phase", "Pending");
+    let status = map_mut(pod, "status");
+    set_default(status, "phase", "Pending");
+    same_addresses(status);
+}
+
+/// The one address and the first of the list are the same; older nodes write the one alone.
+fn same_addresses(status: &mut Object) {
+    let first = |status: &Object| {
+        let first = status.get("podIPs").and_then(|ips| ips.get(0)).and_then(|ip| ip.get("ip")).cloned();
+        first.and_then(|ip| ip.as_str().map(ToOwned::to_owned)).unwrap_or_default()
+    };
+    let (one, listed) = (text(status, &["podIP"]).to_owned(), first(status));
+    if one.is_empty() && !listed.is_empty() {
+        status.insert("podIP".to_owned(), listed.into());
+    } else if one != listed {
+        status.insert("podIPs".to_owned(), json!([{"ip": one}]));
+    }
 }
 
 /// Fills in what a client left out of the spec of a pod, in a template too.

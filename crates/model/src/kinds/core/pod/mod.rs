@@ -6,6 +6,7 @@ mod containers;
 mod defaults;
 mod env;
 mod fields;
+mod go;
 mod handlers;
 mod image;
 mod mounts;

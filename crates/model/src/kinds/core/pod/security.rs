@@ -6,6 +6,7 @@ use super::fields::{
     Errors, all_containers, descending, invalid, object, objects, one_of, range_rule, set_text, texts, under,
     within,
 };
+use super::go;
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, items, text};
@@ -31,13 +32,10 @@ pub fn check_container(errors: &mut Errors, context: &Object, path: &str, host_u
     }
     check_seccomp(errors, context, path);
     if context.get("allowPrivilegeEscalation") == Some(&Value::Bool(false)) {
+        let value = Value::Object(context.clone());
         let mut wrong = |rule: &str| {
-            let value = Value::Object(context.clone());
-            errors.push(FieldError::invalid(
-                path,
-                value,
-                format!("cannot set `allowPrivilegeEscalation` to false and {rule}"),
-            ));
+            let rule = format!("cannot set `allowPrivilegeEscalation` to false and {rule}");
+            errors.push(go::invalid(path, Some(&value), &go::SECURITY_CONTEXT, &rule));
         };
         if is_true(context, &["privileged"]) {
             wrong("`privileged` to true");
@@ -139,7 +137,7 @@ fn check_seccomp(errors: &mut Errors, context: &Object, path: &str) {
         ("Localhost", Some(local)) => descending(errors, &path, local),
         (_, Some(_)) => {
             let rule = "can only be set when seccomp type is Localhost";
-            errors.push(FieldError::invalid(path, Value::Object(profile.clone()), rule));
+            errors.push(go::invalid(path, Some(&Value::Object(profile.clone())), &go::SECCOMP_PROFILE, rule));
         }
         (_, None) => {}
     }

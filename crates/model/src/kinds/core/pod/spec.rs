@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::containers::{self, Surroundings};
 use super::fields::{Errors, invalid, object, objects, require_one_of, set_text, texts, under, within};
-use super::{annotations, resources, scheduling, security, volumes};
+use super::{annotations, go, resources, scheduling, security, volumes};
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::address::bad_ip;
@@ -89,27 +89,14 @@ fn check_claims(errors: &mut Errors, spec: &Object, path: &str, pod: Option<&Obj
             1 => None,
             _ => Some("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"),
         };
-        errors.extend(rule.map(|rule| FieldError::invalid(path.as_str(), go_claim(claim), rule)));
+        let shown = Value::Object(claim.clone());
+        errors.extend(rule.map(|rule| go::invalid(path.as_str(), Some(&shown), &go::CLAIM, rule)));
         for field in sources {
             if let Some(name) = set_text(claim, field) {
                 invalid(errors, &under(&path, field), name, dns1123_subdomain(name));
             }
         }
     }
-}
-
-/// A claim with the names of its fields in Go, which is how Kubernetes shows it.
-fn go_claim(claim: &Object) -> Value {
-    let mut shown = Object::new();
-    for (field, name) in [
-        ("name", "Name"),
-        ("resourceClaimName", "ResourceClaimName"),
-        ("resourceClaimTemplateName", "ResourceClaimTemplateName"),
-    ] {
-        let missing = if field == "name" { Value::from("") } else { Value::Null };
-        shown.insert(name.to_owned(), claim.get(field).cloned().unwrap_or(missing));
-    }
-    Value::Object(shown)
 }
 
 /// In the network of the host, a port is that of the host.

@@ -1,10 +1,9 @@
 //! What a node may report about a pod.
 
-use std::net::IpAddr;
-
 use serde_json::Value;
 
 use super::fields::{Errors, invalid, object, objects, set_number};
+use super::go;
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::address::{bad_ip, ip};
@@ -147,15 +146,24 @@ fn check_addresses(errors: &mut Errors, status: &Object, before: &Object) {
                 errors.extend(bad_ip(format!("status.{field}[{index}]"), address, &[]));
             }
         }
-        let parsed: Vec<IpAddr> = addresses.iter().filter_map(|address| ip(address)).collect();
-        let is_pair = matches!(parsed.as_slice(), [one, other] if one.is_ipv4() != other.is_ipv4());
-        if addresses.len() > 1 && parsed.len() == addresses.len() && !is_pair {
+        if addresses.len() < 2 {
+            continue;
+        }
+        let path = format!("status.{field}");
+        if let Some(bad) = addresses.iter().position(|address| ip(address).is_none()) {
+            let problem =
+                format!("failed to check for dual stack with error:invalid IP[{bad}]: {}", addresses[bad]);
+            errors.push(FieldError::internal(path.as_str(), problem));
+        }
+        let is_pair = match addresses.as_slice() {
+            [one, other] => {
+                ip(one).zip(ip(other)).is_some_and(|(one, other)| one.is_ipv4() != other.is_ipv4())
+            }
+            _ => false,
+        };
+        if !is_pair {
             let rule = "may specify no more than one IP for each IP family";
-            errors.push(FieldError::invalid(
-                format!("status.{field}"),
-                status.get(field).cloned().unwrap_or_default(),
-                rule,
-            ));
+            errors.push(go::invalid(path, status.get(field), &go::ADDRESSES, rule));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::containers::check_image_spaces;
 use super::fields::{Errors, object, objects, set_number, under};
 use super::resources::quality_of_service;
 use super::scheduling::check_tolerations;
-use super::{spec, volumes};
+use super::{go, spec, volumes};
 use crate::error::{FieldError, quote};
 use crate::kinds::Object;
 use crate::kinds::object::{copy, entries, items, number, text};
@@ -168,27 +168,21 @@ fn check_node_affinity(errors: &mut Errors, new: &mut Object, old: &Object) {
         nodes.as_ref()?.get(REQUIRED)?.get("nodeSelectorTerms")?.as_array().cloned()
     };
     let path = format!("spec.affinity.nodeAffinity.{REQUIRED}");
+    let path = format!("{path}.nodeSelectorTerms");
     if let Some(old) = terms(&old_nodes) {
-        match terms(&new_nodes) {
-            None => errors.push(FieldError::invalid(
-                path,
-                Value::Null,
-                "no additions/deletions to non-empty NodeSelectorTerms list are allowed",
-            )),
-            Some(new) if new.len() != old.len() => {
-                let path = format!("{path}.nodeSelectorTerms");
-                let rule = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-                errors.push(FieldError::invalid(path, Value::Array(new), rule));
-            }
-            Some(new) => {
-                for (index, (new, old)) in new.iter().zip(&old).enumerate() {
-                    if !only_adds(new, old) {
-                        let path = format!("{path}.nodeSelectorTerms[{index}]");
-                        let rule = "only additions are allowed (no mutations or deletions)";
-                        errors.push(FieldError::invalid(path, new.clone(), rule));
-                    }
+        let new = terms(&new_nodes).unwrap_or_default();
+        if new.len() == old.len() {
+            for (index, (new, old)) in new.iter().zip(&old).enumerate() {
+                if !only_adds(new, old) {
+                    let path = format!("{path}[{index}]");
+                    let rule = "only additions are allowed (no mutations or deletions)";
+                    errors.push(go::invalid(path, Some(new), &go::NODE_TERM, rule));
                 }
             }
+        } else {
+            let shown = (!new.is_empty()).then_some(Value::Array(new));
+            let rule = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+            errors.push(go::invalid(path, shown.as_ref(), &go::NODE_TERMS, rule));
         }
     }
     match (new.get_mut("affinity").and_then(Value::as_object_mut), old_nodes) {
