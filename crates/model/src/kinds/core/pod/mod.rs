@@ -50,6 +50,7 @@ pub(super) const RULES: KindRules = KindRules {
     default: defaults::default_pod,
     prepare_create: prepare::prepare_create,
     prepare_update: |new, old| copy(new, old, "status"),
+    stamp: prepare::stamp,
     validate_create: update::validate_create,
     validate_update: update::validate_update,
     warnings: |new, old| if old.is_some() { Vec::new() } else { pod_warnings(new) },

@@ -6,13 +6,12 @@ use super::annotations::APP_ARMOR;
 use super::fields::object;
 use super::resources::quality_of_service;
 use super::scheduling::merge_label_keys;
-use crate::kinds::Object;
 use crate::kinds::object::{items, map_mut, text};
+use crate::kinds::{Object, Writer};
 
 /// Sets the status of a pod that nobody has looked at, and what follows from its labels and annotations.
 pub fn prepare_create(pod: &mut Object) {
     let empty = Object::new();
-    let created = object(pod, "metadata").and_then(|metadata| metadata.get("creationTimestamp")).cloned();
     let spec = object(pod, "spec").unwrap_or(&empty);
     let mut status = json!({"phase": "Pending", "qosClass": quality_of_service(spec)});
     if !items(spec, &["schedulingGates"]).is_empty() {
@@ -20,7 +19,7 @@ pub fn prepare_create(pod: &mut Object) {
             "type": "PodScheduled",
             "status": "False",
             "lastProbeTime": null,
-            "lastTransitionTime": created.unwrap_or_default(),
+            "lastTransitionTime": null,
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
         }]);
@@ -28,6 +27,17 @@ pub fn prepare_create(pod: &mut Object) {
     pod.insert("status".to_owned(), status);
     merge_label_keys(pod);
     adopt_app_armor(pod);
+}
+
+/// Sets since when a new pod is held back.
+pub fn stamp(pod: &mut Object, old: Option<&Object>, writer: &Writer) {
+    if old.is_some() {
+        return;
+    }
+    let conditions = map_mut(pod, "status").get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        condition.insert("lastTransitionTime".to_owned(), writer.now.into());
+    }
 }
 
 /// Profiles in annotations become fields.
