@@ -177,6 +177,10 @@ impl Strategy for BuiltIn {
         self.rules.counts_generations
     }
 
+    fn counts_annotations(&self) -> bool {
+        self.rules.counts_annotations
+    }
+
     fn creates_on_update(&self) -> bool {
         self.rules.create_on_update
     }

@@ -115,6 +115,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether it counts changes of annotations too.
+    fn counts_annotations(&self) -> bool {
+        false
+    }
+
     /// Whether an update of an absent object makes it.
     fn creates_on_update(&self) -> bool {
         false

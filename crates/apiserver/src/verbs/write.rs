@@ -149,7 +149,13 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
         };
         rest(new) != rest(old)
     };
-    if resource_type.strategy.counts_generations() && differs() {
+    let annotations =
+        |object| metadata::metadata(object).and_then(|metadata| metadata.get("annotations")).cloned();
+    let is_annotated = || {
+        let counts = call.place.subresource.is_empty() && resource_type.strategy.counts_annotations();
+        counts && annotations(new) != annotations(old)
+    };
+    if resource_type.strategy.counts_generations() && (differs() || is_annotated()) {
         let next = generation(old) + 1;
         metadata::metadata_mut(new).insert("generation".to_owned(), next.into());
     }

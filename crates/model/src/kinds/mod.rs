@@ -7,6 +7,9 @@ mod address;
 mod admission;
 mod age;
 mod apiregistration;
+mod apps;
+mod autoscaling;
+mod batch;
 mod certificates;
 mod claims;
 mod columns;
@@ -15,17 +18,22 @@ mod coordination;
 mod core;
 mod discovery;
 mod flowcontrol;
+mod go;
 mod label_selector;
 mod networking;
 mod node;
 mod object;
+mod policy;
 mod quantities;
 mod rbac;
 mod resource;
+mod scale;
 mod scheduling;
+mod selection;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -40,6 +48,7 @@ pub use age::human_duration;
 pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
 pub use columns::{Column, cells, columns};
 pub use flowcontrol::{flow_schemas, priority_levels};
+pub use scale::{scale_of, set_scale, validate_scale};
 
 /// An object as a tree of values.
 pub type Object = Map<String, Value>;
@@ -88,6 +97,8 @@ pub struct KindRules {
     pub subresources: &'static [Subresource],
     /// Whether `metadata.generation` counts the changes of anything but metadata and status.
     pub counts_generations: bool,
+    /// Whether it counts the changes of annotations too.
+    pub counts_annotations: bool,
     /// Whether an update of an object that is not there creates it.
     pub create_on_update: bool,
     /// Whether an update may leave out the resourceVersion.
@@ -138,6 +149,9 @@ pub struct SelectableField {
 const GROUPS: &[&[KindRules]] = &[
     admission::RULES,
     apiregistration::RULES,
+    apps::RULES,
+    autoscaling::RULES,
+    batch::RULES,
     certificates::RULES,
     coordination::RULES,
     core::RULES,
@@ -145,6 +159,7 @@ const GROUPS: &[&[KindRules]] = &[
     flowcontrol::RULES,
     networking::RULES,
     node::RULES,
+    policy::RULES,
     rbac::RULES,
     resource::RULES,
     scheduling::RULES,
@@ -189,6 +204,9 @@ pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), Strin
     if path == "metadata.namespace" && !NO_NAMESPACE_FIELD.contains(&kind) {
         return Ok(());
     }
+    if kind == "Job" {
+        return Err(format!("field label {} not supported for Job", quote(path)));
+    }
     if kind == "ResourceSlice" {
         return Err(format!("field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {path}"));
     }
@@ -218,6 +236,7 @@ impl KindRules {
         ends_with: &[],
         subresources: &[],
         counts_generations: false,
+        counts_annotations: false,
         create_on_update: false,
         unconditional_update: true,
         selectable: &[],

@@ -10,7 +10,7 @@ mod node;
 mod node_selector;
 mod persistent_volume;
 mod persistent_volume_claim;
-mod pod;
+pub(super) mod pod;
 mod pod_template;
 mod replication_controller;
 mod resource_name;

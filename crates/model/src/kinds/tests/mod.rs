@@ -1,11 +1,23 @@
 //! What kube-apiserver 1.35.4 answered to the same bodies.
 
 #![allow(clippy::too_many_lines, reason = "a table has as many lines as there are cases")]
-
 mod admission_policy;
 mod admission_webhook;
 mod api_service;
+mod apps_controller_revision;
+mod apps_daemon_set;
+mod apps_deployment;
+mod apps_replica_set;
+mod apps_stateful_set;
+mod autoscaling_horizontal_pod_autoscaler;
+mod autoscaling_metrics;
+mod batch_cron_job;
+mod batch_job;
+mod batch_job_policies;
+mod batch_job_status;
+mod batch_schedule;
 mod certificates;
+mod changes;
 mod columns;
 mod core_quota;
 mod data;
@@ -15,6 +27,7 @@ mod namespace;
 mod others;
 mod pods;
 mod policy_columns;
+mod policy_pod_disruption_budget;
 mod priority_level;
 mod rbac;
 mod recorded;
@@ -40,9 +53,14 @@ fn kind(name: &str) -> &'static KindRules {
     all().find(|rules| rules.kind == name).unwrap()
 }
 
+/// The version in which objects of a kind are stored.
+fn version(rules: &KindRules) -> &'static str {
+    if rules.kind == "HorizontalPodAutoscaler" { "v2" } else { "v1" }
+}
+
 /// An object as it is after decoding.
 fn decode(rules: &KindRules, mut body: Value) -> Object {
-    let id = builtin().by_kind(rules.group, "v1", rules.kind).unwrap();
+    let id = builtin().by_kind(rules.group, version(rules), rules.kind).unwrap();
     check(builtin(), id, &mut body).unwrap();
     let Value::Object(mut object) = body else { panic!("not an object") };
     (rules.default)(&mut object);
@@ -120,7 +138,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
 #[test]
 fn every_kind_with_rules_is_in_the_schema_table() {
     for rules in all() {
-        assert!(builtin().by_kind(rules.group, "v1", rules.kind).is_some(), "{}", rules.kind);
+        assert!(builtin().by_kind(rules.group, version(rules), rules.kind).is_some(), "{}", rules.kind);
         assert!(std::ptr::eq(super::rules(rules.group, rules.kind).unwrap(), rules));
     }
     assert!(super::rules("example.com", "Foo").is_none());

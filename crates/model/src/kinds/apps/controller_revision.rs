@@ -1,0 +1,58 @@
+//! ControllerRevision: an earlier state of something, which is fixed.
+
+use serde_json::Value;
+
+use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{immutable, items, number};
+use crate::kinds::{KindRules, Object};
+
+pub(super) const RULES: KindRules = KindRules {
+    group: "apps",
+    kind: "ControllerRevision",
+    validate_create: |object| {
+        let mut errors: Vec<FieldError> = bad_revision(object).into_iter().collect();
+        match object.get("data") {
+            Some(Value::Object(_)) => {}
+            None | Some(Value::Null) => errors.push(FieldError::required("data", "data is mandatory")),
+            Some(_) => errors.push(FieldError::required("data", "data must be a valid JSON object")),
+        }
+        errors
+    },
+    validate_update: |new, old| {
+        let mut errors: Vec<FieldError> = bad_revision(new).into_iter().collect();
+        errors.extend(immutable(new, old, "data"));
+        errors
+    },
+    columns: &[
+        NAME,
+        Column::new("Controller", "string", "What it is a state of."),
+        Column::new("Revision", "string", "Its number among the states of the same object."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let revision = number(object, &["revision"]).into();
+        vec![name(object), controller(object).into(), revision, age(object, now)]
+    },
+    ..KindRules::PLAIN
+};
+
+fn bad_revision(object: &Object) -> Option<FieldError> {
+    let revision = number(object, &["revision"]);
+    (revision < 0).then(|| FieldError::invalid("revision", revision, "must be greater than or equal to 0"))
+}
+
+/// The owner that manages it, as in `statefulset.apps/db`.
+fn controller(object: &Object) -> String {
+    let owners = items(object, &["metadata", "ownerReferences"]).iter();
+    let Some(owner) = owners.into_iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+    else {
+        return "<none>".to_owned();
+    };
+    let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
+    let group = match text("apiVersion").split_once('/') {
+        Some((group, _)) => format!(".{group}"),
+        None => String::new(),
+    };
+    format!("{}{group}/{}", text("kind").to_lowercase(), text("name"))
+}

@@ -1,0 +1,95 @@
+//! ReplicaSet: replicas of a template; its selector is fixed.
+
+use serde_json::json;
+
+use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::object::{keep_all_but_status, map_mut, number};
+use crate::kinds::selection::Selection;
+use crate::kinds::workload::{
+    CONTAINERS, IMAGES, SELECTOR, bad_replicas, changed_selector, container_cells, default_template,
+    exceeding, name_warning, negative, part, present, reset_status, template_warnings,
+};
+use crate::kinds::{KindRules, Object, Subresource};
+
+pub(super) const RULES: KindRules = KindRules {
+    group: "apps",
+    kind: "ReplicaSet",
+    default: |object| {
+        let spec = map_mut(object, "spec");
+        default_template(spec);
+        spec.entry("replicas").or_insert_with(|| 1.into());
+    },
+    prepare_create: |object| reset_status(object, json!({"replicas": 0})),
+    validate_create: validate,
+    validate_update: |new, old| {
+        let mut errors = validate(new);
+        errors.extend(changed_selector(new, old));
+        errors
+    },
+    warnings: |new, old| {
+        let mut warnings = Vec::new();
+        if old.is_none() {
+            warnings.extend(name_warning(new));
+        }
+        warnings.extend(template_warnings(new, old, &["spec"]));
+        warnings
+    },
+    subresources: &[Subresource {
+        name: "status",
+        prepare_update: keep_all_but_status,
+        validate_update: |new, _| validate_status(new),
+    }],
+    columns: &[
+        NAME,
+        Column::new("Desired", "integer", "How many pods there shall be."),
+        Column::new("Current", "integer", "How many pods there are."),
+        Column::new("Ready", "integer", "How many pods are ready."),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        SELECTOR,
+    ],
+    cells: |object, now| {
+        let [containers, images] = container_cells(part(object, &["spec"]));
+        vec![
+            name(object),
+            number(object, &["spec", "replicas"]).into(),
+            number(object, &["status", "replicas"]).into(),
+            number(object, &["status", "readyReplicas"]).into(),
+            age(object, now),
+            containers,
+            images,
+            Selection::shown(present(object, &["spec", "selector"])).into(),
+        ]
+    },
+    ..KindRules::WITH_STATUS
+};
+
+fn validate(object: &Object) -> Vec<FieldError> {
+    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let mut errors = negative(spec, "spec", &["replicas", "minReadySeconds"]);
+    errors.extend(bad_replicas(spec));
+    errors
+}
+
+fn validate_status(object: &Object) -> Vec<FieldError> {
+    let Some(status) = part(object, &["status"]) else { return Vec::new() };
+    let mut errors = negative(
+        status,
+        "status",
+        &[
+            "replicas",
+            "fullyLabeledReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "observedGeneration",
+            "terminatingReplicas",
+        ],
+    );
+    let fields = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    errors.extend(exceeding(status, &fields, "replicas", "cannot be greater than status.replicas"));
+    let fields = ["availableReplicas"];
+    errors.extend(exceeding(status, &fields, "readyReplicas", "cannot be greater than readyReplicas"));
+    errors
+}
