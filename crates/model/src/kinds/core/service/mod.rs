@@ -30,6 +30,11 @@ pub(super) const RULES: KindRules = KindRules {
         copy(new, old, "status");
         update::drop_what_no_longer_applies(new, old);
     },
+    canonicalize: |object| {
+        if is_external_name(object) {
+            map_mut(object, "spec").remove("internalTrafficPolicy");
+        }
+    },
     validate_create: |object| validate::validate(object, None),
     validate_update: |new, old| {
         let mut errors = update::validate(new, old);
