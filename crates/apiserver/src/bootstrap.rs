@@ -2,19 +2,24 @@
 
 mod services;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
 use http::header::CONTENT_TYPE;
-use http::{Method, Request};
-use http_body_util::Full;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use model::Revision;
 use model::error::Error;
 use model::kinds::{flow_schemas, priority_levels};
 use serde_json::{Value, json};
 
 use crate::api::ApiServer;
 use crate::auth::{Connection, Identity};
+use crate::body::Body;
+use crate::verbs::store_error;
 
 /// The namespaces that Kubernetes makes by itself.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -67,9 +72,19 @@ pub(crate) async fn create_objects(api: &ApiServer, address: Option<SocketAddr>)
     let registry = api.registry();
     let mut missing = objects();
     missing.retain(|([group, version, resource], _)| registry.find(group, version, resource).is_some());
-    let at_once = api.limits.reads_in_flight.min(api.limits.writes_in_flight).max(1);
-    for objects in missing.chunks(at_once) {
-        try_join_all(objects.iter().map(|(place, object)| create(api, *place, object))).await?;
+    let clock = api.store.clock().await.map_err(store_error)?;
+    // In a fresh database there is nothing, and nobody has to look.
+    if clock.current != Revision::ZERO {
+        let mut known = BTreeMap::new();
+        for (place, _) in &missing {
+            if !known.contains_key(place) {
+                known.insert(*place, names(api, &path(*place)).await?);
+            }
+        }
+        missing.retain(|(place, object)| !known[place].contains(name(object)));
+    }
+    for objects in missing.chunks(api.limits.writes_in_flight.max(1)) {
+        try_join_all(objects.iter().map(|(place, object)| create(api, path(*place), object))).await?;
     }
     if registry.find("", "v1", "services").is_some() {
         services::create_objects(api, address).await?;
@@ -110,25 +125,39 @@ fn flow_control(resource: &'static str, name: &str, spec: Value) -> First {
     (["flowcontrol.apiserver.k8s.io", "v1", resource], object)
 }
 
-/// Makes an object unless it is there.
-async fn create(api: &ApiServer, [group, version, resource]: [&str; 3], object: &Value) -> Result<(), Error> {
-    let path = match group {
+fn path([group, version, resource]: [&str; 3]) -> String {
+    match group {
         "" => format!("/api/{version}/{resource}"),
         group => format!("/apis/{group}/{version}/{resource}"),
-    };
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    if ask(api, Method::GET, &format!("{path}/{name}"), String::new()).await? == 200 {
-        return Ok(());
-    }
-    match ask(api, Method::POST, &path, object.to_string()).await? {
-        201 | 409 => Ok(()),
-        code => {
-            Err(Error::Internal { message: format!("{path}: the first objects could not be made: {code}") })
-        }
     }
 }
 
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// The names of what is there. Who is not among the first is found by the attempt to make them.
+async fn names(api: &ApiServer, path: &str) -> Result<BTreeSet<String>, Error> {
+    let response = send(api, Method::GET, &format!("{path}?limit=500"), String::new()).await?;
+    let body = response.into_body().collect().await.map_err(|error| internal(path, &error))?.to_bytes();
+    let list: Value = serde_json::from_slice(&body).map_err(|error| internal(path, &error))?;
+    let items = list["items"].as_array().into_iter().flatten();
+    Ok(items.map(|item| name(item).to_owned()).collect())
+}
+
+async fn create(api: &ApiServer, path: String, object: &Value) -> Result<(), Error> {
+    match ask(api, Method::POST, &path, object.to_string()).await? {
+        201 | 409 => Ok(()),
+        code => Err(internal(&path, &code)),
+    }
+}
+
+/// Sends a request and tells the code of the answer.
 async fn ask(api: &ApiServer, method: Method, path: &str, body: String) -> Result<u16, Error> {
+    Ok(send(api, method, path, body).await?.status().as_u16())
+}
+
+async fn send(api: &ApiServer, method: Method, path: &str, body: String) -> Result<Response<Body>, Error> {
     let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
     let media = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder()
@@ -136,6 +165,10 @@ async fn ask(api: &ApiServer, method: Method, path: &str, body: String) -> Resul
         .uri(path)
         .header(CONTENT_TYPE, media)
         .body(Full::new(Bytes::from(body)))
-        .map_err(|error| Error::Internal { message: error.to_string() })?;
-    Ok(api.answer(&Connection::InProcess(itself), request).await.status().as_u16())
+        .map_err(|error| internal(path, &error))?;
+    Ok(api.answer(&Connection::InProcess(itself), request).await)
+}
+
+fn internal(path: &str, why: &dyn Display) -> Error {
+    Error::Internal { message: format!("{path}: the first objects could not be made: {why}") }
 }

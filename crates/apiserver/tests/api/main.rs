@@ -4,6 +4,7 @@
 
 mod access;
 mod bodies;
+mod bootstrap;
 mod client;
 mod collections;
 mod discovery;
