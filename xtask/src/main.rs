@@ -1,5 +1,6 @@
 //! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
 
+mod clients;
 mod oracle;
 mod schema;
 mod steps;

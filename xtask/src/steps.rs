@@ -47,12 +47,15 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// The folder of the workspace.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the workspace")
+}
+
 /// Runs cargo in the workspace; false if it failed.
 pub fn cargo(arguments: &[&str]) -> Result<bool, String> {
-    let root =
-        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the workspace");
     // Cargo tells its children which cargo they run under; a toolchain's cargo is not always on PATH.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(arguments).current_dir(root).status();
+    let status = Command::new(cargo).args(arguments).current_dir(root()).status();
     status.map(|status| status.success()).map_err(|error| format!("cargo cannot be run: {error}"))
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the one entry point for developers and CI.
 
 use crate::{
+    clients,
     steps::{Step, run_all},
     tools::{self, Missing},
 };
@@ -15,5 +16,6 @@ const STEPS: [Step; 4] = [
 
 pub fn run(missing: Missing) -> Result<(), String> {
     tools::ensure(missing)?;
+    clients::prepare();
     run_all(&STEPS)
 }

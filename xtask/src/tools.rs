@@ -62,7 +62,7 @@ fn has_postgres() -> bool {
         || versions.map(|version| version.path()).any(|path| path.join("bin/initdb").is_file())
 }
 
-fn is_on_path(program: &str) -> bool {
+pub fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -1,0 +1,196 @@
+//! What people type every day, with kubectl old and new.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tokio::process::Command;
+
+use crate::server::Server;
+
+/// Where `cargo xtask test` puts the clients that it can get: Debian's kubectl, and what Go builds.
+fn clients() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients")
+}
+
+/// A kubectl and the folder that it works in.
+struct Kubectl<'a> {
+    program: PathBuf,
+    server: &'a Server,
+    folder: &'a Path,
+}
+
+impl Kubectl<'_> {
+    /// Runs a line, whose words are separated by spaces or held together by single quotes; gives what it printed.
+    async fn run(&self, line: &str) -> String {
+        let (code, out, errors) = self.output(line).await;
+        assert_eq!(code, Some(0), "{} {line}: {out}{errors}\n{}", self.program.display(), self.server.log());
+        out
+    }
+
+    async fn output(&self, line: &str) -> (Option<i32>, String, String) {
+        let output = Command::new(&self.program)
+            .args(words(line))
+            .env("KUBECONFIG", &self.server.kubeconfig)
+            .env("HOME", self.folder)
+            .env("KUBE_EDITOR", "sed -i s/first/edited/")
+            .current_dir(self.folder)
+            .kill_on_drop(true)
+            .output();
+        let output = output.await.expect("kubectl is installed; `cargo xtask test` does that");
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    }
+
+    async fn expect(&self, line: &str, part: &str) {
+        let out = self.run(line).await;
+        assert!(out.contains(part), "{line}: no {part:?} in\n{out}");
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+const MANIFEST: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {key: first}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: main, image: 'nginx:1', ports: [{containerPort: 80}]}
+      - {name: side, image: 'busybox:1'}
+";
+
+/// The session, from the first `create` to the last `delete`.
+async fn session(program: PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
+    let kubectl = Kubectl { program, server: &server, folder: folder.path() };
+    let manifest = folder.path().join("web.yaml");
+    fs::write(&manifest, MANIFEST).expect("the folder is ours");
+
+    kubectl.expect("api-resources", "deployments").await;
+    kubectl.expect("create deployment plain --image=nginx", "deployment.apps/plain created").await;
+    kubectl.expect("apply -f web.yaml", "deployment.apps/web created").await;
+    fs::write(&manifest, MANIFEST.replace("busybox:1", "busybox:2")).expect("the folder is ours");
+    let (code, difference, _) = kubectl.output("diff -f web.yaml").await;
+    assert_eq!(code, Some(1), "{difference}");
+    assert!(
+        difference.contains("-      - image: busybox:1") && difference.contains("+      - image: busybox:2"),
+        "{difference}"
+    );
+    let again = kubectl.run("apply -f web.yaml").await;
+    assert_eq!(again, "configmap/settings unchanged\ndeployment.apps/web configured\n");
+    changes(&kubectl).await;
+    views(&kubectl).await;
+    kubectl.expect("delete -f web.yaml", "deployment.apps \"web\" deleted").await;
+    kubectl.run("wait --for=delete deployment/web --timeout=30s").await;
+    let (code, _, errors) = kubectl.output("get deployment web").await;
+    assert_eq!(
+        (code, errors.trim()),
+        (Some(1), "Error from server (NotFound): deployments.apps \"web\" not found")
+    );
+}
+
+async fn changes(kubectl: &Kubectl<'_>) {
+    kubectl.expect("edit configmap settings", "configmap/settings edited").await;
+    kubectl.expect("get configmap settings -o jsonpath={.data.key}", "edited").await;
+    kubectl.expect("scale deployment web --replicas=5", "deployment.apps/web scaled").await;
+    kubectl.expect("label deployment web tier=front", "labeled").await;
+    kubectl.expect("annotate deployment web note=seen", "annotated").await;
+    kubectl.expect("set image deployment/web main=nginx:2", "image updated").await;
+    for (kind, patch) in [
+        (
+            "strategic",
+            r#"{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"busybox:3"}]}}}}"#,
+        ),
+        ("merge", r#"{"spec":{"minReadySeconds":7}}"#),
+        ("json", r#"[{"op":"replace","path":"/spec/revisionHistoryLimit","value":3}]"#),
+    ] {
+        kubectl.expect(&format!("patch deployment web --type={kind} -p '{patch}'"), "patched").await;
+    }
+    let fields = "{.spec.replicas} {.spec.minReadySeconds} {.spec.revisionHistoryLimit} {.spec.template.spec.containers[*].image}";
+    let line = format!("get deployment web -o 'jsonpath={fields}'");
+    assert_eq!(kubectl.run(&line).await, "5 7 3 nginx:2 busybox:3");
+}
+
+async fn views(kubectl: &Kubectl<'_>) {
+    let wide = kubectl.run("get deployments -o wide").await;
+    let heads: Vec<&str> = wide.lines().next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(
+        heads,
+        ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"]
+    );
+    kubectl.expect("get deployment web -o yaml", "progressDeadlineSeconds: 600").await;
+    kubectl
+        .expect("get deployment web -o custom-columns=N:.metadata.name,G:.metadata.generation", "web")
+        .await;
+    kubectl.expect("get all -l tier=front", "deployment.apps/web").await;
+    kubectl
+        .expect("describe deployment web", "RollingUpdateStrategy:  25% max unavailable, 25% max surge")
+        .await;
+    kubectl.expect("explain deployment.spec.strategy", "rollingUpdate").await;
+    kubectl.expect("explain pods --recursive", "terminationGracePeriodSeconds").await;
+    let (code, _, errors) = kubectl.output("create configmap settings").await;
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("configmaps \"settings\" already exists"), "{errors}");
+}
+
+#[tokio::test]
+async fn kubectl_on_path() {
+    session("kubectl".into()).await;
+}
+
+/// There where `cargo xtask test` could download it.
+#[tokio::test]
+async fn kubectl_of_debian() {
+    let program = clients().join("debian/usr/bin/kubectl");
+    if program.is_file() {
+        session(program).await;
+    }
+}
+
+/// There where Go is installed.
+#[tokio::test]
+async fn kubectl_1_35() {
+    let program = clients().join("go/kubectl");
+    if program.is_file() {
+        session(program).await;
+    }
+}
+
+/// There where Go is installed.
+#[tokio::test]
+async fn informers_of_client_go_over_protobuf() {
+    let program = clients().join("go/informers");
+    if !program.is_file() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
+    let output =
+        Command::new(program).env("KUBECONFIG", &server.kubeconfig).kill_on_drop(true).output().await;
+    let output = output.expect("it was built a moment ago");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\n{}", server.log());
+}
