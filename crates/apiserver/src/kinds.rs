@@ -39,7 +39,8 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.namespaced = row.namespaced;
     resource_type.verbs = verbs(row.verbs);
     // Parts without rules cannot be served.
-    let parts = row.subresources.iter().filter(|part| rules.subresource(part.name).is_some());
+    let is_served = |part: &&Part| part.name == "scale" || rules.subresource(part.name).is_some();
+    let parts = row.subresources.iter().filter(is_served);
     resource_type.subresources = parts.map(subresource).collect();
     resource_type.stored_as = row.stored_as.map(|(group, version)| StoredAs {
         group: group.to_owned(),
@@ -53,6 +54,19 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.strategy = Arc::new(BuiltIn { rules, type_id, selectable });
     resource_type.table = Arc::new(Columns(rules));
     resource_type
+}
+
+/// The type of scales, which are made of other objects.
+pub(crate) fn scale() -> ResourceType {
+    let type_id = schema::builtin()
+        .by_kind("autoscaling", "v1", "Scale")
+        .expect("a test reads it from the schema with all others");
+    let rules = kinds::rules("autoscaling", "Scale").expect("the rules of scales are there");
+    let mut scale = ResourceType::new("autoscaling", "v1", "Scale", "scales");
+    scale.protobuf = true;
+    scale.strategy = Arc::new(BuiltIn { rules, type_id, selectable: Vec::new() });
+    scale.table = Arc::new(Columns(rules));
+    scale
 }
 
 fn subresource(part: &Part) -> Subresource {

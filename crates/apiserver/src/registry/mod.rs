@@ -39,6 +39,11 @@ impl Served {
         Self { resource: resource_type.resource(), view, opening: opening.into(), resource_type }
     }
 
+    /// A type that no path leads to, of objects that are made of others.
+    pub(crate) fn alone(resource_type: ResourceType) -> Self {
+        Self::new(resource_type, 0)
+    }
+
     /// Stored bytes in the shape of this version; only where that differs are they parsed.
     pub(crate) fn shown<'a>(&self, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
         let Some(conversion) = self.conversion() else { return Ok(Cow::Borrowed(stored)) };

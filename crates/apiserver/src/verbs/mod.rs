@@ -13,6 +13,7 @@ mod metadata;
 mod namespace;
 mod options;
 mod patch;
+mod scale;
 mod scope;
 mod update;
 mod watch;
@@ -62,6 +63,20 @@ impl Call {
         ObjectKey::new(&self.resource_type.resource, self.namespace(), name)
     }
 
+    /// The same call about another type.
+    fn about(&self, resource_type: Arc<Served>) -> Self {
+        Self {
+            api: self.api.clone(),
+            caller: self.caller.clone(),
+            resource_type,
+            place: self.place.clone(),
+            query: self.query.clone(),
+            headers: self.headers.clone(),
+            body: self.body.clone(),
+            form: self.form,
+        }
+    }
+
     /// The caller as the rules of kinds see them.
     pub fn writer<'a>(&'a self, now: &'a str) -> Writer<'a> {
         Writer { name: &self.caller.name, uid: &self.caller.uid, groups: &self.caller.groups, now }
@@ -107,6 +122,7 @@ pub(crate) async fn dispatch(
     let deprecated = resource_type.strategy.deprecated();
     let call = Call { api: api.clone(), caller, resource_type, place, query, headers, body, form };
     let mut answer = match verb {
+        _ if call.place.subresource == "scale" => scale::scale(call, verb).await,
         Verb::Create => create::create(call).await,
         Verb::Get => get::get(call).await,
         Verb::List => list::list(call).await,

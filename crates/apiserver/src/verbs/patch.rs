@@ -20,7 +20,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// A patch that can be applied to any state of the object.
-struct Patch {
+pub struct Patch {
     kind: PatchKind,
     patch: Value,
     duplicates: Vec<String>,
@@ -36,11 +36,7 @@ enum PatchKind {
 
 pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "PatchOptions")?;
-    let kind = patch_kind(&call)?;
-    let parsed = json::parse(&call.body);
-    let parsed =
-        parsed.map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;
-    let patch = Patch { kind, patch: parsed.value, duplicates: parsed.duplicates, options };
+    let patch = Patch::read(&call, options)?;
     write::change(&call, &patch, options).await
 }
 
@@ -101,6 +97,15 @@ impl Change for Patch {
 }
 
 impl Patch {
+    /// The patch in the body of a call.
+    pub fn read(call: &Call, options: WriteOptions) -> Result<Self, Error> {
+        let kind = patch_kind(call)?;
+        let parsed = json::parse(&call.body);
+        let parsed = parsed
+            .map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;
+        Ok(Self { kind, patch: parsed.value, duplicates: parsed.duplicates, options })
+    }
+
     /// The object would be none of its type. Unlike Kubernetes, the answer shows the patch and not the patched object, which the
     /// caller may have no right to read.
     fn unfit(&self, reason: &str) -> Error {

@@ -22,14 +22,19 @@ struct Replace {
 
 impl Change for Replace {
     fn apply(&self, call: &Call, old: &Object, _revision: Revision) -> Result<Changed, Error> {
-        let (given, actual) = (metadata::text(&self.object, "uid"), metadata::text(old, "uid"));
-        if !given.is_empty() && given != actual {
-            let message =
-                format!("Precondition failed: UID in precondition: {given}, UID in object meta: {actual}");
-            return Err(call.resource_type.conflict(&call.place.name, message));
-        }
+        check_uid(call, &self.object, old)?;
         Ok(Changed { object: self.object.clone(), warnings: self.warnings.clone() })
     }
+}
+
+/// Who names a uid means that object and no later one of the same name.
+pub fn check_uid(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
+    let (given, actual) = (metadata::text(new, "uid"), metadata::text(old, "uid"));
+    if given.is_empty() || given == actual {
+        return Ok(());
+    }
+    let message = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {actual}");
+    Err(call.resource_type.conflict(&call.place.name, message))
 }
 
 pub async fn update(call: Call) -> Result<Response<Body>, Error> {

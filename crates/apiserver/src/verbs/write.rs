@@ -25,17 +25,28 @@ pub trait Change: Sync {
 }
 
 /// The outcome of a [`Change`].
+#[derive(Clone)]
 pub struct Changed {
     pub object: Object,
     pub warnings: Vec<String>,
 }
 
-/// Applies a change to the object that the path names, again if others are faster and the change does not forbid it.
+/// Applies a change and shows what became of it.
 pub async fn change(
     call: &Call,
     change: &dyn Change,
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
+    let (value, warnings) = changed(call, change, options).await?;
+    render::object(call, StatusCode::OK, &value, &warnings)
+}
+
+/// Applies a change to the object that the path names, again if others are faster and the change does not forbid it.
+pub async fn changed(
+    call: &Call,
+    change: &dyn Change,
+    options: WriteOptions,
+) -> Result<(bytes::Bytes, Vec<String>), Error> {
     let key = call.key();
     let mut contested = false;
     for _ in 0..ATTEMPTS {
@@ -52,7 +63,7 @@ pub async fn change(
         call.resource_type.strategy.canonicalize(&mut object);
         warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         match commit(call, &head, (&object, &old), options.dry_run).await {
-            Ok(value) => return render::object(call, StatusCode::OK, &value, &warnings),
+            Ok(value) => return Ok((value, warnings)),
             Err(error) if claims::was_contested(&error, &key) => contested = true,
             Err(store::Error::Conflict { .. }) if pinned => return Err(modified(call)),
             Err(store::Error::Conflict { .. }) => {}

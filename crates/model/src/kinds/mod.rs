@@ -27,7 +27,6 @@ mod policy;
 mod quantities;
 mod rbac;
 mod resource;
-mod scale;
 mod scheduling;
 mod selection;
 mod storage;
@@ -45,10 +44,10 @@ use crate::names::NameRule;
 
 pub use address::strict_ip;
 pub use age::human_duration;
+pub use autoscaling::{scale_of, set_scale, validate_scale};
 pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
 pub use columns::{Column, cells, columns};
 pub use flowcontrol::{flow_schemas, priority_levels};
-pub use scale::{scale_of, set_scale, validate_scale};
 
 /// An object as a tree of values.
 pub type Object = Map<String, Value>;

@@ -2,11 +2,32 @@
 
 use serde_json::{Value, json};
 
-use super::Object;
-use super::object::{map_mut, number, text, value};
-use super::selection::Selection;
-use super::workload::{negative, part};
 use crate::error::FieldError;
+use crate::kinds::columns::{AGE, Column, age, name};
+use crate::kinds::object::{map_mut, number, text, value};
+use crate::kinds::selection::Selection;
+use crate::kinds::workload::{negative, part};
+use crate::kinds::{KindRules, Object};
+
+pub(super) const RULES: KindRules = KindRules {
+    group: "autoscaling",
+    kind: "Scale",
+    columns: &[
+        Column::new("Name", "string", "The name of what is scaled."),
+        Column::new("Desired", "integer", "How many replicas there should be."),
+        Column::new("Available", "integer", "How many replicas there are."),
+        AGE,
+    ],
+    cells: |scale, now| {
+        vec![
+            name(scale),
+            number(scale, &["spec", "replicas"]).into(),
+            number(scale, &["status", "replicas"]).into(),
+            age(scale, now),
+        ]
+    },
+    ..KindRules::PLAIN
+};
 
 /// The scale of a deployment, replica set, stateful set or replication controller.
 pub fn scale_of(object: &Object) -> Object {

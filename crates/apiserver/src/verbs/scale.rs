@@ -1,0 +1,99 @@
+//! The scale of an object: a small object that shows how many replicas there are, and sets it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use model::Revision;
+use model::error::Error;
+use model::kinds::{scale_of, set_scale, validate_scale};
+
+use super::body::{self, Decoded};
+use super::options::WriteOptions;
+use super::patch::Patch;
+use super::update::{check_place, check_uid};
+use super::write::{self, Change, Changed, parse_stored};
+use super::{Call, store_error};
+use crate::body::Body;
+use crate::kinds;
+use crate::registry::{Object, Served};
+use crate::render;
+use crate::request::verb::Verb;
+
+/// A call about the object, and the same call about its scale: bodies and answers are scales, all else is about the object.
+struct Scale {
+    object: Call,
+    shown: Call,
+}
+
+pub async fn scale(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
+    let scale = Scale { shown: call.about(Arc::new(Served::alone(kinds::scale()))), object: call };
+    match verb {
+        Verb::Get => scale.get().await,
+        Verb::Update => scale.update().await,
+        _ => scale.patch().await,
+    }
+}
+
+impl Scale {
+    async fn get(&self) -> Result<Response<Body>, Error> {
+        let key = self.object.key();
+        let found = self.object.api.store.get(&key, None).await.map_err(store_error)?;
+        let found = found.ok_or_else(|| self.object.resource_type.not_found(&key.name))?;
+        self.render(&parse_stored(&found)?, &[])
+    }
+
+    async fn update(&self) -> Result<Response<Body>, Error> {
+        let options = WriteOptions::from_query(&self.shown.query, "UpdateOptions")?;
+        let Decoded { mut object, warnings } = body::decode(&self.shown, options.field_validation)?;
+        check_place(&self.shown, &mut object)?;
+        self.change(Wanted::Scale(Changed { object, warnings }), options).await
+    }
+
+    async fn patch(&self) -> Result<Response<Body>, Error> {
+        let options = WriteOptions::from_query(&self.shown.query, "PatchOptions")?;
+        self.change(Wanted::Patch(Patch::read(&self.shown, options)?), options).await
+    }
+
+    async fn change(&self, wanted: Wanted, options: WriteOptions) -> Result<Response<Body>, Error> {
+        let change = SetScale { shown: &self.shown, wanted };
+        let (value, warnings) = write::changed(&self.object, &change, options).await?;
+        let object = serde_json::from_slice(&value)
+            .map_err(|_| Error::Internal { message: "a stored object cannot be read".to_owned() })?;
+        self.render(&object, &warnings)
+    }
+
+    fn render(&self, object: &Object, warnings: &[String]) -> Result<Response<Body>, Error> {
+        let bytes: Bytes = serde_json::to_vec(&scale_of(object)).expect("a JSON value always encodes").into();
+        render::object(&self.shown, StatusCode::OK, &bytes, warnings)
+    }
+}
+
+enum Wanted {
+    Scale(Changed),
+    Patch(Patch),
+}
+
+struct SetScale<'a> {
+    shown: &'a Call,
+    wanted: Wanted,
+}
+
+impl Change for SetScale<'_> {
+    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
+        let scale = match &self.wanted {
+            Wanted::Scale(scale) => {
+                check_uid(call, &scale.object, old)?;
+                scale.clone()
+            }
+            Wanted::Patch(patch) => patch.apply(self.shown, &scale_of(old), revision)?,
+        };
+        let errors = validate_scale(&scale.object);
+        if !errors.is_empty() {
+            return Err(self.shown.resource_type.invalid(&call.place.name, errors));
+        }
+        let mut object = old.clone();
+        set_scale(&mut object, &scale.object);
+        Ok(Changed { object, warnings: scale.warnings })
+    }
+}
