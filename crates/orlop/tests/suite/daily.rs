@@ -104,7 +104,7 @@ async fn session(program: PathBuf) {
     changes(&kubectl).await;
     views(&kubectl).await;
     kubectl.expect("delete -f web.yaml", "deployment.apps \"web\" deleted").await;
-    kubectl.run("wait --for=delete deployment/web --timeout=30s").await;
+    kubectl.run("wait --for=condition=Available apiservice/v1.apps --timeout=30s").await;
     let (code, _, errors) = kubectl.output("get deployment web").await;
     assert_eq!(
         (code, errors.trim()),
