@@ -148,14 +148,3 @@ pub fn keep_metadata(new: &mut Object, old: &Object) {
         copy(new, old, field);
     }
 }
-
-/// Adds a finalizer that keeps an object which is in use.
-pub fn protect(object: &mut Object, finalizer: &str) {
-    let finalizers =
-        map_mut(object, "metadata").entry("finalizers").or_insert_with(|| Value::Array(Vec::new()));
-    if let Value::Array(finalizers) = finalizers
-        && !finalizers.iter().any(|known| known == finalizer)
-    {
-        finalizers.push(finalizer.into());
-    }
-}

@@ -7,8 +7,8 @@ use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{
-    copy, entries, has, invalid_for, items, keep_all_but_status, map_mut, protect, set_default, text,
-    text_in, unsupported, value,
+    copy, entries, has, invalid_for, items, keep_all_but_status, map_mut, set_default, text, text_in,
+    unsupported, value,
 };
 use crate::kinds::quantities::{bad_amount, is_fractional, negative, not_positive};
 use crate::kinds::{KindRules, Object, Subresource};
@@ -27,7 +27,6 @@ pub(super) const RULES: KindRules = KindRules {
         set_default(map_mut(object, "status"), "phase", "Pending");
     },
     prepare_create: |object| {
-        protect(object, "kubernetes.io/pvc-protection");
         object.insert("status".to_owned(), json!({"phase": "Pending"}));
         settle_source(object, None);
     },

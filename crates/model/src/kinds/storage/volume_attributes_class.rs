@@ -4,13 +4,12 @@ use super::GROUP;
 use super::storage_class::{bad_driver, bad_parameters};
 use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
-use crate::kinds::object::{entries, protect, text};
+use crate::kinds::object::{entries, text};
 use crate::kinds::{KindRules, Object};
 
 pub(super) const RULES: KindRules = KindRules {
     group: GROUP,
     kind: "VolumeAttributesClass",
-    prepare_create: |object| protect(object, "kubernetes.io/vac-protection"),
     validate_create: validate,
     validate_update: |new, old| {
         let changed =

@@ -26,7 +26,7 @@ fn replay(kind_name: &str, recorded: &str) {
                 if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
                     metadata.retain(|field, _| field != "name" && field != "generation");
                 }
-                assert_eq!(object, case["object"], "{case}");
+                assert_eq!(object, without_protection(case["object"].clone()), "{case}");
                 let expected = case.get("warnings").cloned().unwrap_or_else(|| json!([]));
                 assert_eq!(json!(warnings), expected, "{case}");
                 if case.get("create").is_some() {
@@ -39,6 +39,18 @@ fn replay(kind_name: &str, recorded: &str) {
             }
         }
     }
+}
+
+/// The finalizers of what is in use come from an admission plugin, not from the rules of a kind.
+fn without_protection(mut object: Value) -> Value {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        let is_protection =
+            |finalizer: &Value| finalizer.as_str().is_some_and(|text| text.ends_with("-protection"));
+        metadata.retain(|field, value| {
+            field != "finalizers" || !value.as_array().is_some_and(|all| all.iter().all(is_protection))
+        });
+    }
+    object
 }
 
 /// Name, type, format and priority of each column.

@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
-use crate::kinds::object::{
-    copy, has, items, keep_all_but_status, map_mut, protect, set_default, text, value,
-};
+use crate::kinds::object::{copy, has, items, keep_all_but_status, map_mut, set_default, text, value};
 use crate::kinds::storage::old_label;
 use crate::kinds::{KindRules, Object, Subresource};
 
@@ -29,7 +27,6 @@ pub(super) const RULES: KindRules = KindRules {
         set_default(map_mut(object, "status"), "phase", "Pending");
     },
     prepare_create: |object| {
-        protect(object, "kubernetes.io/pv-protection");
         object.insert("status".to_owned(), json!({"phase": "Pending"}));
     },
     prepare_update: |new, old| copy(new, old, "status"),
