@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use http::Method;
 use model::error::Error;
 use model::kinds::{FIRST_ADDRESS, SERVICE_RANGE};
+use model::{ObjectKey, Resource};
 use serde_json::{Value, json};
 
 use super::ask;
 use crate::api::ApiServer;
-use crate::verbs::creation_time;
+use crate::verbs::{creation_time, store_error};
 
 const RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
@@ -29,7 +30,9 @@ pub(super) async fn create_objects(api: &ApiServer, address: Option<SocketAddr>)
 /// The addresses of services.
 async fn create_range(api: &ApiServer) -> Result<(), Error> {
     let range = json!({"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [SERVICE_RANGE]}});
-    if create(api, RANGES, &range).await? == 201 {
+    let was_made = create(api, RANGES, &range).await? == 201;
+    // A server that was killed between the two writes has left it without a status.
+    if was_made || !is_ready(api).await? {
         let ready = json!({
             "type": "Ready", "status": "True", "reason": "", "lastTransitionTime": creation_time(),
             "message": "Kubernetes default Service CIDR is ready",
@@ -39,6 +42,13 @@ async fn create_range(api: &ApiServer) -> Result<(), Error> {
         expect(ask(api, Method::PATCH, &path, status.to_string()).await?, &path, &[200])?;
     }
     Ok(())
+}
+
+async fn is_ready(api: &ApiServer) -> Result<bool, Error> {
+    let key = ObjectKey::new(&Resource::new("networking.k8s.io", "servicecidrs"), "", "kubernetes");
+    let found = api.store.get(&key, None).await.map_err(store_error)?;
+    let object = found.and_then(|found| serde_json::from_slice::<Value>(&found.value).ok());
+    Ok(object.is_some_and(|object| object.pointer("/status/conditions/0").is_some()))
 }
 
 /// The service by which what runs in the cluster finds the server.
