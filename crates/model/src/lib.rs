@@ -12,7 +12,6 @@ pub mod kinds;
 pub mod names;
 pub mod patch;
 pub mod protobuf;
-pub mod quantity;
 pub mod resources;
 pub mod revision;
 pub mod schema;

@@ -1,7 +1,7 @@
 //! Rules about amounts that kinds share.
 
 use crate::error::FieldError;
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
 

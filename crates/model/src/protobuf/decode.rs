@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::MAGIC;
 use super::wire::{Malformed, Reader, Wire};
-use crate::quantity::Quantity;
 use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
 use crate::schema::{Wire as Tags, double, encode_base64, finish};
+use quantity::Quantity;
 
 /// How deep messages may nest; only a schema within a schema ever comes near.
 const DEPTH_MAX: usize = 100;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::types::{Field, Or, Schema, Shape, Type, TypeId};
 use super::{Precision, Timestamp, decode_base64, encode_base64};
 use crate::error::quote;
-use crate::quantity::{Quantity, QuantityError};
+use quantity::{Quantity, QuantityError};
 
 /// How many unknown fields are reported, which is as many as Kubernetes reports.
 const UNKNOWN_MAX: usize = 100;

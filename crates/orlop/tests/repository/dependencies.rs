@@ -9,7 +9,8 @@ use crate::sources::{report, root};
 /// What a crate of the workspace may import of the others. A new crate, or a new edge, is a decision: it goes here,
 /// into ARCHITECTURE.md, and into an ADR that says why.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("model", &[]),
+    ("quantity", &[]),
+    ("model", &["quantity"]),
     ("store", &["model"]),
     ("process", &[]),
     ("descriptions", &[]),

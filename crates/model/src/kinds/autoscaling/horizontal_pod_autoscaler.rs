@@ -8,7 +8,7 @@ use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{items, keep_all_but_status, map_mut, number, text};
 use crate::kinds::workload::{negative, optional, part, present, reset_status};
 use crate::kinds::{KindRules, Object, Subresource};
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 const WINDOW_MAX: i64 = 3600;
 const PERIOD_MAX: i64 = 1800;

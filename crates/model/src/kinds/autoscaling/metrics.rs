@@ -8,7 +8,7 @@ use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{items, text, value};
 use crate::kinds::workload::{optional, part, present};
 use crate::names::{dns1123_label, path_segment, qualified_name};
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 /// The sources of metrics in the order in which Kubernetes looks at them, with their types.

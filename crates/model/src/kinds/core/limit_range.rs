@@ -10,7 +10,7 @@ use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{entries, has, map_mut, maps, maps_mut, text};
 use crate::kinds::{KindRules, Object};
 use crate::names::qualified_name;
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 const TYPES: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
 

@@ -13,7 +13,7 @@ use crate::kinds::object::{
 use crate::kinds::quantities::{bad_amount, is_fractional, negative, not_positive};
 use crate::kinds::{KindRules, Object, Subresource};
 use crate::names::{dns1123_label, dns1123_subdomain, qualified_name};
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const REQUEST: [&str; 4] = ["spec", "resources", "requests", "storage"];

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::FieldError;
 use crate::kinds::label_selector::invalid;
 use crate::names::qualified_name;
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 /// What a container can ask for.
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];

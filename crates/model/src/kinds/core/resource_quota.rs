@@ -10,7 +10,7 @@ use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{entries, items, keep_all_but_status, maps, text, texts, value};
 use crate::kinds::{KindRules, Object, Subresource};
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 const SCOPES: [&str; 7] = [
     "Terminating",

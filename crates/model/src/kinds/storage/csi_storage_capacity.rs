@@ -8,7 +8,7 @@ use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{entries, immutable, invalid_for, items, text, text_in};
 use crate::kinds::{KindRules, Object};
 use crate::names::dns1123_subdomain;
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 pub(super) const RULES: KindRules = KindRules {
     group: GROUP,

@@ -6,7 +6,7 @@ use crate::kinds::Object;
 use crate::kinds::core::data::key_problems;
 use crate::kinds::object::text;
 use crate::names::{dns1123_label, dns1123_subdomain, qualified_name};
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 /// What a variable may show of its pod.
 const VARIABLE_FIELDS: [&str; 9] = [

@@ -13,7 +13,7 @@ use crate::kinds::core::resource_name::{
 };
 use crate::kinds::object::{entries, map_mut, text};
 use crate::names::dns1123_label;
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 const HUGE_PAGES: &str = "hugepages-";
 /// Rounds the amounts of resources in a field to thousandths.

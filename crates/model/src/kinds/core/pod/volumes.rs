@@ -15,7 +15,7 @@ use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::object::{entries, is_true, items, number, text};
 use crate::names::{dns1123_label, dns1123_subdomain};
-use crate::quantity::Quantity;
+use quantity::Quantity;
 
 /// The volumes that nothing is wrong with, by name.
 #[derive(Default)]
