@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::Revision;
 
 pub use field::{FieldError, FieldErrorKind};
+pub(crate) use quoting::display_number;
 pub use quoting::quote;
 
 /// Why a request failed. Displays as the message that clients see; the core group is the empty text.

@@ -16,6 +16,7 @@ pub mod resources;
 pub mod revision;
 pub mod schema;
 pub mod selector;
+pub mod structural;
 pub mod validation;
 
 pub use attributes::Attributes;

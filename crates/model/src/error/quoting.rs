@@ -41,7 +41,7 @@ pub(super) fn display(value: &Value) -> String {
 }
 
 /// Go writes a floating point number with as few digits as identify it, with an exponent only at the extremes.
-fn display_number(number: &Number) -> String {
+pub(crate) fn display_number(number: &Number) -> String {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();
     };

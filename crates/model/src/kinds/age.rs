@@ -33,7 +33,7 @@ pub fn human_duration(seconds: i64) -> String {
 }
 
 /// How long ago a time was; `None` for none.
-pub(super) fn since(time: &str, now: Now) -> Option<String> {
+pub fn since(time: &str, now: Now) -> Option<String> {
     let precision = if time.contains('.') { Precision::Micros } else { Precision::Seconds };
     let time = Timestamp::parse(time, precision).ok()?;
     let then = i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);

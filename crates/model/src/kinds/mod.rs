@@ -44,6 +44,7 @@ use crate::names::NameRule;
 
 pub use address::strict_ip;
 pub use age::human_duration;
+pub(crate) use age::since;
 pub use autoscaling::{scale_of, set_scale, validate_scale};
 pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
 pub use columns::{Column, cells, columns};

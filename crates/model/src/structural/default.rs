@@ -1,0 +1,61 @@
+//! Fills in the defaults of a schema.
+
+use serde_json::{Map, Value};
+
+use super::node::{Node, Values};
+
+/// Drops each `null` that its schema does not allow and has no default for, outside of lists.
+pub fn drop_nulls(node: &Node, object: &mut Map<String, Value>) {
+    object.retain(|key, value| {
+        let Some(field) = node.at_key(key) else { return true };
+        if value.is_null() && !field.nullable && field.default.is_none() {
+            return false;
+        }
+        drop_nulls_in(field, value);
+        true
+    });
+}
+
+fn drop_nulls_in(node: &Node, value: &mut Value) {
+    match (value, &node.items) {
+        (Value::Object(object), _) => drop_nulls(node, object),
+        (Value::Array(list), Some(items)) => list.iter_mut().for_each(|item| drop_nulls_in(items, item)),
+        _ => {}
+    }
+}
+
+/// Gives each field that is absent, or a `null` that its schema does not allow, its default.
+pub fn fill(node: &Node, object: &mut Map<String, Value>) {
+    for (name, field) in &node.fields {
+        let Some(default) = &field.default else { continue };
+        let lacks = match object.get(&**name) {
+            None => true,
+            Some(value) => value.is_null() && !field.nullable,
+        };
+        if lacks {
+            object.insert(name.to_string(), (**default).clone());
+        }
+    }
+    for (key, value) in object {
+        match (node.field(key), &node.values) {
+            (Some(field), _) => fill_in(field, value),
+            (None, Values::Of(values)) => fill_null(values, value),
+            (None, Values::Closed | Values::Any) => {}
+        }
+    }
+}
+
+fn fill_null(node: &Node, value: &mut Value) {
+    if let Some(default) = node.default.as_ref().filter(|_| value.is_null() && !node.nullable) {
+        *value = (**default).clone();
+    }
+    fill_in(node, value);
+}
+
+fn fill_in(node: &Node, value: &mut Value) {
+    match (value, &node.items) {
+        (Value::Object(object), _) => fill(node, object),
+        (Value::Array(list), Some(items)) => list.iter_mut().for_each(|item| fill_null(items, item)),
+        _ => {}
+    }
+}

@@ -1,0 +1,86 @@
+//! Structural schemas: what a CustomResourceDefinition says about the objects of one of its versions.
+//!
+//! A schema is compiled once, when its definition is written or read; objects are pruned, completed and checked by the
+//! compiled form. Map keys are visited in the order of their names, where Kubernetes has none.
+
+mod checks;
+mod columns;
+mod compile;
+mod default;
+mod json_path;
+mod metadata;
+mod node;
+mod prune;
+mod selectable;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use serde_json::{Map, Value};
+
+use crate::error::FieldError;
+
+pub use checks::Checks;
+pub use columns::Columns;
+pub use json_path::{Found, JsonPath, JsonPathError};
+pub use node::{Kind, ListType, Node, Values};
+pub use selectable::Selectable;
+
+/// The compiled schema of one version.
+#[derive(Debug)]
+pub struct Structural {
+    root: Node,
+    /// Whether nothing is ever pruned.
+    keeps_everything: bool,
+}
+
+impl Structural {
+    /// Compiles the `openAPIV3Schema` of a version of a valid definition; `preserve_unknown_fields` is that of its spec.
+    pub fn compile(schema: &Value, preserve_unknown_fields: bool) -> Self {
+        Self { root: compile::root(schema), keeps_everything: preserve_unknown_fields }
+    }
+
+    /// The schema of the object itself.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// Brings a decoded body into the shape of the schema: refuses metadata of wrong types, drops what is unknown and
+    /// says so, a sentence each.
+    pub fn decode(&self, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
+        let mut complaints = metadata::read(object).map_err(|mismatch| mismatch.0)?;
+        let unknown = |path: String| format!("unknown field \"{path}\"");
+        complaints.extend(self.prune(object).into_iter().map(unknown));
+        let embedded = metadata::read_embedded(&self.root, object).map_err(|error| error.to_string())?;
+        complaints.extend(embedded.into_iter().map(unknown));
+        Ok(complaints)
+    }
+
+    /// Drops what the schema does not know, and each `null` that it does not allow and has no default for. Returns the
+    /// paths of the former, sorted: `spec.foo`, `spec.list[0].bar`. Kind, version and metadata are kept.
+    pub fn prune(&self, object: &mut Map<String, Value>) -> Vec<String> {
+        if self.keeps_everything {
+            return Vec::new();
+        }
+        let dropped = prune::prune(&self.root, object);
+        default::drop_nulls(&self.root, object);
+        dropped
+    }
+
+    /// Fills in defaults, also in the place of a `null` that is not allowed. For new objects, and for stored ones that
+    /// are older than the definition.
+    pub fn default(&self, object: &mut Map<String, Value>) {
+        default::fill(&self.root, object);
+    }
+
+    /// What is wrong with an object, its metadata aside. On update, `old` is the object as it is; what it has wrong
+    /// already is not held against the new one.
+    pub fn validate(&self, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
+        validate::object(&self.root, new, old)
+    }
+
+    /// The same for a write of the status alone.
+    pub fn validate_status(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
+        validate::status(&self.root, new, old)
+    }
+}

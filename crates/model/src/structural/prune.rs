@@ -1,0 +1,86 @@
+//! Drops the fields that a schema does not know.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use super::node::{Node, Values};
+
+/// What an object with kind and version has without a word in its schema.
+const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Prunes an object and returns the paths of what was dropped, sorted.
+pub fn prune(root: &Node, object: &mut Map<String, Value>) -> Vec<String> {
+    let mut pruning = Pruning::default();
+    pruning.object(Some(root), true, root.preserve_unknown, object);
+    pruning.dropped.sort_unstable();
+    pruning.dropped
+}
+
+/// Prunes a value within an object.
+pub fn prune_value(node: &Node, value: &mut Value) {
+    Pruning::default().value(Some(node), false, value);
+}
+
+#[derive(Default)]
+struct Pruning {
+    path: String,
+    dropped: Vec<String>,
+}
+
+impl Pruning {
+    /// Without a schema every field of every object in it goes; `keeps` says that what is around the value keeps it.
+    fn value(&mut self, node: Option<&Node>, keeps: bool, value: &mut Value) {
+        let keeps = keeps || node.is_some_and(|node| node.preserve_unknown);
+        match value {
+            Value::Object(object) => self.object(node, node.is_some_and(|node| node.embedded), keeps, object),
+            Value::Array(list) => self.list(node, keeps, list),
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, node: Option<&Node>, embedded: bool, keeps: bool, object: &mut Map<String, Value>) {
+        let start = self.path.len();
+        object.retain(|key, value| {
+            if embedded && META_FIELDS.contains(&key.as_str()) {
+                return true;
+            }
+            self.enter_key(key);
+            let kept = self.field(node, key, value) || keeps;
+            if !kept {
+                self.dropped.push(self.path.clone());
+            }
+            self.path.truncate(start);
+            kept
+        });
+    }
+
+    /// Prunes what stands at a key; false if the key is not known.
+    fn field(&mut self, node: Option<&Node>, key: &str, value: &mut Value) -> bool {
+        let Some(node) = node else { return false };
+        match (node.field(key), &node.values) {
+            (Some(field), _) => self.value(Some(field), false, value),
+            (None, Values::Of(values)) => self.value(Some(values), false, value),
+            (None, Values::Any) => self.value(None, false, value),
+            (None, Values::Closed) => return false,
+        }
+        true
+    }
+
+    fn list(&mut self, node: Option<&Node>, keeps: bool, list: &mut [Value]) {
+        let items = node.and_then(|node| node.items.as_deref());
+        let start = self.path.len();
+        for (index, item) in list.iter_mut().enumerate() {
+            write!(self.path, "[{index}]").expect("writing to a String cannot fail");
+            self.value(items, keeps, item);
+            self.path.truncate(start);
+        }
+    }
+
+    fn enter_key(&mut self, key: &str) {
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(key);
+    }
+}
