@@ -2,8 +2,9 @@
 
 use http::HeaderMap;
 use http::header::ACCEPT;
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use super::verbs;
 use crate::registry::{Registry, ResourceType, Subresource};
 
 /// What the client asks for and the answer says it is.
@@ -31,62 +32,105 @@ pub fn wanted(headers: &HeaderMap) -> bool {
 }
 
 /// The document of the core group, or that of all others.
-pub fn document(registry: &Registry, core: bool) -> Value {
-    let groups = registry.groups();
-    let groups = groups.iter().filter(|(name, _)| name.is_empty() == core);
-    let items: Vec<Value> = groups
-        .map(|(name, versions)| {
-            let versions: Vec<Value> = versions.iter().map(|v| version(registry, name, v)).collect();
-            let metadata = if core { json!({}) } else { json!({ "name": name }) };
-            json!({"metadata": metadata, "versions": versions})
-        })
-        .collect();
-    json!({
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
-        "metadata": {},
-        "items": items,
-    })
+pub fn document(registry: &Registry, core: bool) -> Document<'_> {
+    let groups = registry.groups().into_iter().filter(|(name, _)| name.is_empty() == core);
+    let items = groups.map(|(name, versions)| Group {
+        metadata: Metadata { name },
+        versions: versions.iter().map(|v| version(registry, name, v)).collect(),
+    });
+    Document {
+        kind: "APIGroupDiscoveryList",
+        api_version: "apidiscovery.k8s.io/v2",
+        metadata: Metadata { name: "" },
+        items: items.collect(),
+    }
 }
 
-fn version(registry: &Registry, group: &str, version: &str) -> Value {
+/// What is served, in the order of Kubernetes' fields.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Document<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Metadata<'a>,
+    items: Vec<Group<'a>>,
+}
+
+#[derive(Serialize)]
+struct Group<'a> {
+    metadata: Metadata<'a>,
+    versions: Vec<Version<'a>>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Version<'a> {
+    version: &'a str,
+    resources: Vec<Resource<'a>>,
+    freshness: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource<'a> {
+    resource: &'a str,
+    response_kind: Kind<'a>,
+    scope: &'static str,
+    singular_resource: &'a str,
+    verbs: Vec<&'static str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    short_names: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    categories: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subresources: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+struct Kind<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    subresource: &'a str,
+    response_kind: Kind<'a>,
+    verbs: Vec<&'static str>,
+}
+
+fn version<'a>(registry: &'a Registry, group: &'a str, version: &'a str) -> Version<'a> {
     let mut types: Vec<&ResourceType> = registry.of_version(group, version).collect();
     types.sort_by(|a, b| a.plural.cmp(&b.plural));
-    let resources: Vec<Value> = types.into_iter().map(resource).collect();
-    json!({"version": version, "resources": resources, "freshness": "Current"})
+    Version { version, resources: types.into_iter().map(resource).collect(), freshness: "Current" }
 }
 
-fn resource(resource_type: &ResourceType) -> Value {
-    let kind =
-        |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
-    let own = || kind("", "", &resource_type.kind);
-    let verbs: Vec<&str> = resource_type.verbs.iter().map(|verb| verb.as_str()).collect();
-    let mut resource = json!({
-        "resource": resource_type.plural,
-        "responseKind": own(),
-        "scope": if resource_type.namespaced { "Namespaced" } else { "Cluster" },
-        "singularResource": resource_type.singular,
-        "verbs": verbs,
-    });
-    if !resource_type.short_names.is_empty() {
-        resource["shortNames"] = json!(resource_type.short_names);
+fn resource(of: &ResourceType) -> Resource<'_> {
+    Resource {
+        resource: &of.plural,
+        response_kind: Kind { group: "", version: "", kind: &of.kind },
+        scope: if of.namespaced { "Namespaced" } else { "Cluster" },
+        singular_resource: &of.singular,
+        verbs: verbs(of.verbs),
+        short_names: &of.short_names,
+        categories: &of.categories,
+        subresources: of.subresources.iter().map(|part| subresource(of, part)).collect(),
     }
-    if !resource_type.categories.is_empty() {
-        resource["categories"] = json!(resource_type.categories);
-    }
-    let subresources: Vec<Value> = resource_type
-        .subresources
-        .iter()
-        .map(|Subresource { name, kind: of, verbs }| {
-            let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
-            let of = of.as_ref().map_or_else(own, |(group, version, name)| kind(group, version, name));
-            json!({"subresource": name, "responseKind": of, "verbs": verbs})
-        })
-        .collect();
-    if !subresources.is_empty() {
-        resource["subresources"] = subresources.into();
-    }
-    resource
+}
+
+fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Part<'a> {
+    let (group, version, kind) = part
+        .kind
+        .as_ref()
+        .map_or(("", "", &of.kind), |(group, version, kind)| (group.as_str(), version.as_str(), kind));
+    Part { subresource: &part.name, response_kind: Kind { group, version, kind }, verbs: verbs(part.verbs) }
 }
 
 #[cfg(test)]

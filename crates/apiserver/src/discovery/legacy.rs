@@ -1,108 +1,160 @@
-//! The old form of discovery: a list of groups, and a document per group version.
+//! The old form of discovery: a list of groups, and a document per group version. Fields stand in the order in which
+//! Kubernetes has them, as scripts look for them with grep.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::storage_version_hash;
+use super::{storage_version_hash, verbs};
 use crate::registry::{Registry, ResourceType, Subresource};
 
 /// `/api`
-pub fn core_versions() -> Value {
-    json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CoreVersions {
+    kind: &'static str,
+    versions: [&'static str; 1],
+    // Always empty: the server does not know under which address it is reached.
+    #[serde(rename = "serverAddressByClientCIDRs")]
+    server_addresses: [(); 0],
 }
 
 /// `/apis`
-pub fn groups(registry: &Registry) -> Value {
-    let groups = registry.groups();
-    let groups: Vec<Value> = groups
-        .iter()
-        .filter(|(name, _)| !name.is_empty())
-        .map(|(name, versions)| entry(name, versions))
-        .collect();
-    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Groups<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    groups: Vec<Group<'a>>,
 }
 
-/// `/apis/GROUP`
-pub fn group(registry: &Registry, name: &str) -> Option<Value> {
-    let groups = registry.groups();
-    let (name, versions) = groups.iter().find(|(group, _)| *group == name && !group.is_empty())?;
-    let mut group = entry(name, versions);
-    group["kind"] = "APIGroup".into();
-    group["apiVersion"] = "v1".into();
-    Some(group)
+/// `/apis/GROUP`, and an entry of `/apis`, which has no kind
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_version: Option<&'static str>,
+    name: &'a str,
+    versions: Vec<GroupVersion<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preferred_version: Option<GroupVersion<'a>>,
+}
+
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupVersion<'a> {
+    group_version: String,
+    version: &'a str,
 }
 
 /// `/api/VERSION` and `/apis/GROUP/VERSION`
-pub fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
-    let mut types: Vec<&ResourceType> = registry.of_version(group, version).collect();
-    if types.is_empty() {
-        return None;
-    }
-    types.sort_by(|a, b| a.plural.cmp(&b.plural));
-    let group_version = types[0].api_version();
-    let resources: Vec<Value> = types.into_iter().flat_map(resource).collect();
-    let mut list = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": resources});
-    // The core group's document is older than this field.
-    if !group.is_empty() {
-        list["apiVersion"] = "v1".into();
-    }
-    Some(list)
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_version: Option<&'static str>,
+    group_version: String,
+    resources: Vec<Resource<'a>>,
 }
 
-fn entry(name: &str, versions: &[&str]) -> Value {
-    let versions: Vec<Value> = versions
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource<'a> {
+    name: String,
+    singular_name: &'a str,
+    namespaced: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    group: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    version: &'a str,
+    kind: &'a str,
+    verbs: Vec<&'static str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    short_names: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    categories: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage_version_hash: Option<String>,
+}
+
+/// Which versions the core group has.
+pub fn core_versions() -> CoreVersions {
+    CoreVersions { kind: "APIVersions", versions: ["v1"], server_addresses: [] }
+}
+
+/// All groups but the core group.
+pub fn groups(registry: &Registry) -> Groups<'_> {
+    let groups = registry.groups().into_iter().filter(|(name, _)| !name.is_empty());
+    let groups = groups.map(|(name, versions)| entry(name, &versions)).collect();
+    Groups { kind: "APIGroupList", api_version: "v1", groups }
+}
+
+/// One group, if there is anything in it.
+pub fn group<'a>(registry: &'a Registry, name: &str) -> Option<Group<'a>> {
+    let groups = registry.groups();
+    let (name, versions) = groups.into_iter().find(|(group, _)| *group == name && !group.is_empty())?;
+    Some(Group { kind: Some("APIGroup"), api_version: Some("v1"), ..entry(name, &versions) })
+}
+
+/// What there is in a group version, if anything.
+pub fn resources<'a>(registry: &'a Registry, group: &'a str, version: &'a str) -> Option<Resources<'a>> {
+    let mut types: Vec<&ResourceType> = registry.of_version(group, version).collect();
+    types.sort_by(|a, b| a.plural.cmp(&b.plural));
+    let group_version = types.first()?.api_version();
+    // The core group's document is older than this field.
+    let api_version = (!group.is_empty()).then_some("v1");
+    let resources = types.into_iter().flat_map(resource).collect();
+    Some(Resources { kind: "APIResourceList", api_version, group_version, resources })
+}
+
+fn entry<'a>(name: &'a str, versions: &[&'a str]) -> Group<'a> {
+    let versions: Vec<_> = versions
         .iter()
-        .map(|version| json!({"groupVersion": format!("{name}/{version}"), "version": version}))
+        .map(|version| GroupVersion { group_version: format!("{name}/{version}"), version })
         .collect();
-    json!({"name": name, "preferredVersion": versions.first(), "versions": versions})
+    Group { kind: None, api_version: None, name, preferred_version: versions.first().cloned(), versions }
 }
 
 /// A resource and its subresources.
-fn resource(resource_type: &ResourceType) -> Vec<Value> {
-    let ResourceType { kind, plural, singular, namespaced, .. } = resource_type;
-    let verbs: Vec<&str> = resource_type.verbs.iter().map(|verb| verb.as_str()).collect();
-    let mut main = json!({
-        "name": plural,
-        "singularName": singular,
-        "namespaced": namespaced,
-        "kind": kind,
-        "verbs": verbs,
-    });
-    if resource_type.review.is_none() {
-        main["storageVersionHash"] = stored_version(resource_type).into();
-    }
-    if !resource_type.short_names.is_empty() {
-        main["shortNames"] = json!(resource_type.short_names);
-    }
-    if !resource_type.categories.is_empty() {
-        main["categories"] = json!(resource_type.categories);
-    }
-    let mut all = vec![main];
-    all.extend(resource_type.subresources.iter().map(|Subresource { name, kind: of, verbs }| {
-        let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
-        let (group, version, kind) = match of {
-            Some((group, version, kind)) => (group.as_str(), version.as_str(), kind),
-            None => ("", "", kind),
-        };
-        let mut entry = json!({
-            "name": format!("{plural}/{name}"),
-            "singularName": "",
-            "namespaced": namespaced,
-            "kind": kind,
-            "verbs": verbs,
-        });
-        if !version.is_empty() {
-            entry["group"] = group.into();
-            entry["version"] = version.into();
-        }
-        entry
-    }));
-    all
+fn resource(of: &ResourceType) -> impl Iterator<Item = Resource<'_>> {
+    let main = Resource {
+        name: of.plural.clone(),
+        singular_name: &of.singular,
+        namespaced: of.namespaced,
+        group: "",
+        version: "",
+        kind: &of.kind,
+        verbs: verbs(of.verbs),
+        short_names: &of.short_names,
+        categories: &of.categories,
+        storage_version_hash: of.review.is_none().then(|| stored_version(of)),
+    };
+    std::iter::once(main).chain(of.subresources.iter().map(|part| subresource(of, part)))
 }
 
-fn stored_version(resource_type: &ResourceType) -> String {
-    let ResourceType { group, version, kind, .. } = resource_type;
-    match &resource_type.stored_as {
-        Some(stored) => storage_version_hash(&stored.group, &stored.version, kind),
-        None => storage_version_hash(group, version, kind),
+fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Resource<'a> {
+    let (group, version, kind) = part
+        .kind
+        .as_ref()
+        .map_or(("", "", &of.kind), |(group, version, kind)| (group.as_str(), version.as_str(), kind));
+    Resource {
+        name: format!("{}/{}", of.plural, part.name),
+        singular_name: "",
+        namespaced: of.namespaced,
+        group,
+        version,
+        kind,
+        verbs: verbs(part.verbs),
+        short_names: &[],
+        categories: &[],
+        storage_version_hash: None,
+    }
+}
+
+fn stored_version(of: &ResourceType) -> String {
+    match &of.stored_as {
+        Some(stored) => storage_version_hash(&stored.group, &stored.version, &of.kind),
+        None => storage_version_hash(&of.group, &of.version, &of.kind),
     }
 }

@@ -9,13 +9,14 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use model::error::Error;
 use ring::digest::{SHA256, digest};
-use serde_json::Value;
 
 use crate::api::ApiServer;
 use crate::body::Body;
 use crate::endpoints;
 use crate::registry::Registry;
+use crate::render::not_encoded;
 use crate::request::query::Query;
+use crate::request::verb::{Verb, Verbs};
 
 /// Answers `/api`, `/apis` and what is below them.
 pub(crate) fn answer(
@@ -27,14 +28,16 @@ pub(crate) fn answer(
     let registry = api.registry();
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     let aggregated = aggregated::wanted(headers);
-    let document = match segments.as_slice() {
+    let found = match segments.as_slice() {
         ["api"] if aggregated => return aggregate(&registry, true, headers),
         ["apis"] if aggregated => return aggregate(&registry, false, headers),
-        ["api"] => Some(legacy::core_versions()),
-        ["apis"] => Some(legacy::groups(&registry)),
-        ["api", version] => legacy::resources(&registry, "", version),
-        ["apis", group] => legacy::group(&registry, group),
-        ["apis", group, version] => legacy::resources(&registry, group, version),
+        ["api"] => return endpoints::value(&legacy::core_versions(), query, headers),
+        ["apis"] => return endpoints::value(&legacy::groups(&registry), query, headers),
+        ["apis", group] => {
+            legacy::group(&registry, group).map(|group| endpoints::value(&group, query, headers))
+        }
+        ["api", version] => resources(&registry, "", version, query, headers),
+        ["apis", group, version] => resources(&registry, group, version, query, headers),
         _ => None,
     };
     let known = match segments.as_slice() {
@@ -42,8 +45,23 @@ pub(crate) fn answer(
         ["apis", group, ..] => registry.has_group(group),
         _ => false,
     };
-    let absent = if known { Error::PathNotFound } else { Error::NoSuchPage };
-    endpoints::value(&document.ok_or(absent)?, query, headers)
+    found.unwrap_or(Err(if known { Error::PathNotFound } else { Error::NoSuchPage }))
+}
+
+fn resources(
+    registry: &Registry,
+    group: &str,
+    version: &str,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Option<Result<Response<Body>, Error>> {
+    let resources = legacy::resources(registry, group, version)?;
+    Some(endpoints::value(&resources, query, headers))
+}
+
+/// The names of verbs.
+fn verbs(verbs: Verbs) -> Vec<&'static str> {
+    verbs.iter().map(Verb::as_str).collect()
 }
 
 /// Every path below which there is something.
@@ -63,7 +81,7 @@ pub(crate) fn paths(registry: &Registry) -> Vec<String> {
 
 /// The aggregated document, which clients keep until its tag changes.
 fn aggregate(registry: &Registry, core: bool, headers: &HeaderMap) -> Result<Response<Body>, Error> {
-    let document = Value::to_string(&aggregated::document(registry, core));
+    let document = serde_json::to_string(&aggregated::document(registry, core)).map_err(not_encoded)?;
     let tag: String =
         digest(&SHA256, document.as_bytes()).as_ref().iter().map(|b| format!("{b:02X}")).collect();
     let tag = format!("\"{tag}\"");

@@ -4,12 +4,13 @@ mod health;
 
 use http::{HeaderMap, Response};
 use model::error::Error;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::api::ApiServer;
 use crate::body::Body;
-use crate::render::{encode, respond, wants_pretty};
-use crate::request::negotiate::{self, Form, Offer};
+use crate::render::{self, encode, not_encoded, respond, wants_pretty};
+use crate::request::negotiate::{self, Encoding, Form, Offer};
 use crate::request::query::Query;
 use crate::{discovery, openapi};
 
@@ -45,12 +46,23 @@ pub(crate) async fn answer(
     }
 }
 
-/// A value in the form that the client asked for.
-pub(crate) fn value(value: &Value, query: &Query, headers: &HeaderMap) -> Result<Response<Body>, Error> {
+/// A value in the form that the client asked for; its fields keep their order in JSON.
+pub(crate) fn value(
+    value: &impl Serialize,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Error> {
     let pretty = wants_pretty(query, headers);
     let form = negotiate::accepted(headers, Offer { protobuf: false }, false, pretty)?;
     let form = Form { view: negotiate::View::Whole, ..form };
-    Ok(respond(form.encoding.media_type(), encode(form, value)?))
+    let bytes = match form.encoding {
+        Encoding::Json => render::json(form, value)?,
+        // Keys are sorted here.
+        Encoding::Yaml | Encoding::Protobuf => {
+            encode(form, &serde_json::to_value(value).map_err(not_encoded)?)?
+        }
+    };
+    Ok(respond(form.encoding.media_type(), bytes))
 }
 
 fn version() -> Value {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::error::FieldError;
-use model::kinds::{Claim, Pool, Refusal, Writer};
+use model::kinds::{Claim, Pool, Refusal, Writer, keep_all_but_status};
 use model::names::NameRule;
 use model::schema::{Schema, TypeId};
 use serde_json::{Map, Value};
@@ -62,7 +62,7 @@ pub trait Strategy: Send + Sync {
     /// empty for the object itself). By default a write of the status changes nothing else but metadata.
     fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
         if subresource == "status" {
-            keep_all_but(new, old, &["metadata", "status"]);
+            keep_all_but_status(new, old);
         }
     }
 
@@ -155,18 +155,6 @@ pub trait Strategy: Send + Sync {
             Some(other) => other.to_string(),
         }
     }
-}
-
-/// Gives a new object all parts of the old one but these.
-pub fn keep_all_but(new: &mut Object, old: &Object, parts: &[&str]) {
-    let mut kept = old.clone();
-    for part in parts {
-        match new.remove(*part) {
-            Some(value) => kept.insert((*part).to_owned(), value),
-            None => kept.remove(*part),
-        };
-    }
-    *new = kept;
 }
 
 /// No rules at all.

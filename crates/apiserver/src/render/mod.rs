@@ -4,12 +4,16 @@ mod event;
 mod list;
 mod view;
 
+use std::fmt::Display;
+
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT, WARNING};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use model::Revision;
 use model::error::Error;
-use model::{json, protobuf, schema};
+use model::json::to_yaml;
+use model::{protobuf, schema};
+use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use event::{EventFrame, EventName};
@@ -81,19 +85,22 @@ pub(crate) fn without_version(object: &Object) -> Bytes {
 
 /// A value in the encoding that the client asked for.
 pub(crate) fn encode(form: Form, value: &Value) -> Result<Bytes, Error> {
-    let failed =
-        |reason: String| Error::Internal { message: format!("the answer cannot be encoded: {reason}") };
     Ok(match form.encoding {
-        Encoding::Json if form.pretty => {
-            serde_json::to_vec_pretty(value).map_err(|error| failed(error.to_string()))?.into()
-        }
-        Encoding::Yaml => json::to_yaml(value).map_err(|error| failed(error.to_string()))?.into(),
-        Encoding::Json => serde_json::to_vec(value).map_err(|error| failed(error.to_string()))?.into(),
-        Encoding::Protobuf => {
-            let encoded = protobuf::encode(schema::builtin(), value);
-            encoded.map_err(|error| failed(error.to_string()))?.into()
-        }
+        Encoding::Json => json(form, value)?,
+        Encoding::Yaml => to_yaml(value).map_err(not_encoded)?.into(),
+        Encoding::Protobuf => protobuf::encode(schema::builtin(), value).map_err(not_encoded)?.into(),
     })
+}
+
+/// A value as JSON, its fields in their order.
+pub(crate) fn json(form: Form, value: &impl Serialize) -> Result<Bytes, Error> {
+    let encoded = if form.pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
+    encoded.map(Bytes::from).map_err(not_encoded)
+}
+
+/// "This cannot be written."
+pub(crate) fn not_encoded(reason: impl Display) -> Error {
+    Error::Internal { message: format!("the answer cannot be encoded: {reason}") }
 }
 
 /// An answer of these bytes.

@@ -18,7 +18,11 @@ async fn the_old_form_lists_groups_and_resources() {
     assert!(names.contains(&&json!("coordination.k8s.io")) && !names.contains(&&json!("")));
     let group = client.get("/apis/coordination.k8s.io").await.json();
     assert_eq!((&group["kind"], &group["preferredVersion"]["version"]), (&json!("APIGroup"), &json!("v1")));
-    let core = client.get("/api/v1").await.json();
+    let core = client.get("/api/v1").await;
+    let text = String::from_utf8_lossy(&core.bytes);
+    let start = r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"#;
+    assert!(text.starts_with(start), "fields stand in the order in which scripts look for them: {text}");
+    let core = core.json();
     let find = |name: &str| core["resources"].as_array().unwrap().iter().find(|r| r["name"] == name).cloned();
     assert_eq!(
         find("configmaps").unwrap(),

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::Object;
 use super::age::since;
 use super::object::{entries, text};
-use super::{Object, rules};
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,24 +38,8 @@ pub(super) const NAME: Column =
 /// How long ago the object was created.
 pub(super) const AGE: Column = Column::new("Age", "string", "How long ago it was created.");
 
-/// The columns of a kind that nobody knows.
-const UNKNOWN: &[Column] = &[NAME, Column { kind: "date", ..AGE }];
-
 /// The columns of a built-in kind that declares none.
 pub(super) const PLAIN: &[Column] = &[NAME, Column::new("Created At", "date", "When it was created.")];
-
-/// The columns of a kind.
-pub fn columns(group: &str, kind: &str) -> &'static [Column] {
-    rules(group, kind).map_or(UNKNOWN, |rules| rules.columns)
-}
-
-/// The cells of an object, one for each of its kind's columns.
-pub fn cells(group: &str, kind: &str, object: &Object, now: jiff::Timestamp) -> Vec<Value> {
-    match rules(group, kind) {
-        Some(rules) => (rules.cells)(object, now),
-        None => vec![name(object), age(object, now)],
-    }
-}
 
 pub(super) fn plain_cells(object: &Object, _now: jiff::Timestamp) -> Vec<Value> {
     vec![name(object), text(object, &["metadata", "creationTimestamp"]).into()]

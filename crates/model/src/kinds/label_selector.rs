@@ -49,28 +49,3 @@ fn bad_requirement(path: &str, requirement: &Value) -> Vec<FieldError> {
 pub fn invalid(path: &str, value: &str, messages: Vec<String>) -> impl Iterator<Item = FieldError> {
     messages.into_iter().map(move |message| FieldError::invalid(path, value, message))
 }
-
-/// A selector as `kubectl get -l` takes it; a word for one that selects everything.
-pub fn shown_label_selector(selector: Option<&Value>) -> String {
-    let Some(selector) = selector.and_then(Value::as_object) else { return "<none>".to_owned() };
-    let equal = entries(selector, &["matchLabels"])
-        .map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())));
-    let others = items(selector, &["matchExpressions"]).iter().filter_map(Value::as_object);
-    let others = others.map(|requirement| {
-        let key = text(requirement, &["key"]);
-        let mut values: Vec<&str> =
-            items(requirement, &["values"]).iter().filter_map(Value::as_str).collect();
-        values.sort_unstable();
-        let shown = match text(requirement, &["operator"]) {
-            "In" => format!("{key} in ({})", values.join(",")),
-            "NotIn" => format!("{key} notin ({})", values.join(",")),
-            "Exists" => key.to_owned(),
-            _ => format!("!{key}"),
-        };
-        (key, shown)
-    });
-    let mut all: Vec<(&str, String)> = equal.chain(others).collect();
-    all.sort_by_key(|(key, _)| *key);
-    let all: Vec<String> = all.into_iter().map(|(_, shown)| shown).collect();
-    if all.is_empty() { "<none>".to_owned() } else { all.join(",") }
-}

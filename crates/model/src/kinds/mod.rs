@@ -47,8 +47,9 @@ pub use age::human_duration;
 pub(crate) use age::since;
 pub use autoscaling::{scale_of, set_scale, validate_scale};
 pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
-pub use columns::{Column, cells, columns};
+pub use columns::Column;
 pub use flowcontrol::{flow_schemas, priority_levels};
+pub use object::keep_all_but_status;
 
 /// An object as a tree of values.
 pub type Object = Map<String, Value>;

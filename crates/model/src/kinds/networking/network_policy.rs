@@ -6,8 +6,9 @@ use super::GROUP;
 use crate::error::FieldError;
 use crate::kinds::address::{Range, bad_port, bad_port_name, bad_range, range_warnings};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
-use crate::kinds::label_selector::{bad_label_selector, shown_label_selector};
+use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{items, items_in, map_mut, set_default, text_in, unsupported, value};
+use crate::kinds::selection::Selection;
 use crate::kinds::{KindRules, Object};
 
 /// The lists of rules, and where their peers are.
@@ -23,7 +24,7 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: true,
     columns: &[NAME, Column::new("Pod-Selector", "string", "The pods that it is about."), AGE],
     cells: |object, now| {
-        let pods = shown_label_selector(value(object, &["spec", "podSelector"]));
+        let pods = Selection::shown(value(object, &["spec", "podSelector"]));
         vec![name(object), pods.into(), age(object, now)]
     },
     ..KindRules::PLAIN

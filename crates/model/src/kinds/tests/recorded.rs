@@ -55,7 +55,7 @@ fn without_protection(mut object: Value) -> Value {
 
 /// Name, type, format and priority of each column.
 fn headings(rules: &KindRules) -> Value {
-    let columns = columns(rules.group, rules.kind).iter();
+    let columns = rules.columns().iter();
     columns.map(|column| json!([column.name, column.kind, column.format, column.priority])).collect()
 }
 
@@ -64,7 +64,7 @@ fn row(rules: &KindRules, mut object: Value) -> Value {
     object["metadata"]["name"] = "network".into();
     object["metadata"]["creationTimestamp"] = "2026-11-16T00:20:00Z".into();
     let now = "2026-11-16T00:20:00.5Z".parse().unwrap();
-    cells(rules.group, rules.kind, object.as_object().unwrap(), now).into()
+    rules.cells(object.as_object().unwrap(), now).into()
 }
 
 /// Behind a first line Kubernetes shows how Go's values differ; nobody else can.
