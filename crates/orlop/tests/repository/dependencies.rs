@@ -10,7 +10,8 @@ use crate::sources::{report, root};
 /// into ARCHITECTURE.md, and into an ADR that says why.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("quantity", &[]),
-    ("model", &["quantity"]),
+    ("cel", &["quantity"]),
+    ("model", &["cel", "quantity"]),
     ("store", &["model"]),
     ("process", &[]),
     ("descriptions", &[]),
