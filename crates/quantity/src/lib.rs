@@ -38,6 +38,41 @@ enum Format {
     Exponent,
 }
 
+/// The digits of an amount as they were written or added up: `value` times ten to the power of `scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digits {
+    /// The digits.
+    pub value: i64,
+    /// The power of ten.
+    pub scale: i32,
+}
+
+impl Digits {
+    /// The sum, as long as it fits.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        if other.value == 0 || self.value == 0 {
+            return Some(if other.value == 0 { self } else { other });
+        }
+        let scale = self.scale.min(other.scale);
+        let value = self.scaled(scale)?.checked_add(other.scaled(scale)?)?;
+        Some(Self { value, scale })
+    }
+
+    /// The same below nothing.
+    pub fn negated(self) -> Option<Self> {
+        Some(Self { value: self.value.checked_neg()?, scale: self.scale })
+    }
+
+    /// The whole number, if nothing stands behind the point, not even zeros.
+    pub fn integer(self) -> Option<i64> {
+        if self.scale < 0 { None } else { self.scaled(0) }
+    }
+
+    fn scaled(self, scale: i32) -> Option<i64> {
+        self.value.checked_mul(10i64.checked_pow(self.scale.abs_diff(scale))?)
+    }
+}
+
 const DECIMAL: [(&str, i32); 10] =
     [("", 0), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("u", -6), ("n", -9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
@@ -52,19 +87,24 @@ const BINARY_MAX: u128 = i64::MAX as u128;
 impl Quantity {
     /// Reads an amount.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
-        Self::read(text).map(|(quantity, _)| quantity)
+        Self::read(text).map(|(quantity, ..)| quantity)
+    }
+
+    /// Reads an amount, and its digits if they are few enough that Kubernetes counts with 64 bits.
+    pub fn parse_digits(text: &str) -> Result<(Self, Option<Digits>), QuantityError> {
+        Self::read(text).map(|(quantity, _, digits)| (quantity, digits))
     }
 
     /// The spelling that Kubernetes keeps: the text itself where that is as good as the canonical one.
     pub fn respell(text: &str) -> Result<Cow<'_, str>, QuantityError> {
         let text = text.trim();
-        let (quantity, is_kept) = Self::read(text)?;
+        let (quantity, is_kept, _) = Self::read(text)?;
         Ok(if is_kept { Cow::Borrowed(text) } else { Cow::Owned(quantity.to_string()) })
     }
 
     /// The spelling that Kubernetes keeps of an amount of a resource, of which nothing is finer than a thousandth.
     pub fn respell_resource(text: &str) -> Result<Cow<'_, str>, QuantityError> {
-        let (quantity, is_kept) = Self::read(text)?;
+        let (quantity, is_kept, _) = Self::read(text)?;
         if is_kept && quantity.exponent >= RESOURCE_EXPONENT_MIN {
             return Ok(Cow::Borrowed(text));
         }
@@ -82,6 +122,11 @@ impl Quantity {
         let sum = aligned(self).saturating_add(aligned(other));
         let format = if self.is_zero() { other.format } else { self.format };
         Self::new(sum < 0, sum.unsigned_abs(), exponent, format)
+    }
+
+    /// The same below nothing, or above.
+    pub fn negated(&self) -> Self {
+        Self { negative: !self.negative && !self.is_zero(), ..*self }
     }
 
     /// Rounds away from zero to a power of ten.
@@ -115,8 +160,8 @@ impl Quantity {
         if self.negative { -size } else { size }
     }
 
-    /// The amount, and whether Kubernetes keeps its text as it is.
-    fn read(text: &str) -> Result<(Self, bool), QuantityError> {
+    /// The amount, whether Kubernetes keeps its text as it is, and its digits where they are few.
+    fn read(text: &str) -> Result<(Self, bool, Option<Digits>), QuantityError> {
         let parts = Parts::split(text)?;
         let (format, power) = unit(parts.suffix).ok_or(QuantityError::Suffix)?;
         let digits = parts.whole.bytes().chain(parts.fraction.bytes());
@@ -144,7 +189,8 @@ impl Quantity {
             }
             false => Self::new(parts.is_negative, mantissa, scale, format),
         };
-        Ok((scaled, is_kept || text == "0"))
+        let digits = is_short.then(|| parts.digits(mantissa, is_binary.then_some(power), scale)).flatten();
+        Ok((scaled, is_kept || text == "0", digits))
     }
 
     /// Rounds away from zero to what is fine enough, and cuts off zeros.
@@ -191,6 +237,13 @@ impl Quantity {
     pub fn whole(&self) -> Option<u128> {
         let exponent = u32::try_from(self.exponent).ok()?;
         self.mantissa.checked_mul(10u128.checked_pow(exponent)?)
+    }
+}
+
+/// A whole number, which is spelled with an exponent.
+impl From<i64> for Quantity {
+    fn from(number: i64) -> Self {
+        Self::new(number < 0, number.unsigned_abs().into(), 0, Format::Exponent)
     }
 }
 
@@ -299,6 +352,13 @@ impl<'a> Parts<'a> {
         })
     }
 
+    /// The digits times a power of two, or with a power of ten.
+    fn digits(&self, mantissa: u128, binary: Option<i32>, scale: i32) -> Option<Digits> {
+        let value = i64::try_from(mantissa << binary.unwrap_or(0)).ok()?;
+        let value = if self.is_negative { -value } else { value };
+        Some(Digits { value, scale: if binary.is_some() { 0 } else { scale } })
+    }
+
     fn ends_in_thousands(&self) -> bool {
         let zeros = |text: &str| text.bytes().rev().take_while(|byte| *byte == b'0').count();
         let fraction = zeros(self.fraction);
@@ -358,6 +418,28 @@ mod tests {
         assert_eq!(sum("1Gi", "512Mi"), "1536Mi");
         assert_eq!(sum("0", "1e3"), "1e3");
         assert_eq!(sum("500m", "-1"), "-500m");
+    }
+
+    #[test]
+    fn digits_are_whole_numbers_only_where_they_were_written_so() {
+        let digits = |text: &str| Quantity::parse_digits(text).unwrap().1;
+        for (text, integer) in [
+            ("50k", Some(50_000)),
+            ("-1Ki", Some(-1024)),
+            ("1.0", None),
+            ("1000m", None),
+            ("1.5k", Some(1500)),
+            ("9223372036854775807", None),
+            ("99999999999999999", Some(99_999_999_999_999_999)),
+            ("9999999999999G", None),
+            ("1.5Ki", None),
+        ] {
+            assert_eq!(digits(text).and_then(Digits::integer), integer, "{text}");
+        }
+        let sum = digits("1k").unwrap().plus(digits("1").unwrap().negated().unwrap()).unwrap();
+        assert_eq!(sum.integer(), Some(999));
+        assert_eq!(digits("1.5").unwrap().plus(digits("1.5").unwrap()).unwrap().integer(), None);
+        assert_eq!(Quantity::from(-5).negated(), Quantity::from(5));
     }
 
     #[test]

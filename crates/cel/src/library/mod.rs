@@ -1,1 +1,29 @@
 //! The functions of the language, and those that Kubernetes adds.
+
+mod address;
+pub mod authorizer;
+mod cidr;
+mod cost;
+mod format;
+mod ip;
+mod json_patch;
+pub mod kubernetes;
+mod lists;
+mod lists_extension;
+mod quantity;
+mod quote;
+mod regex;
+mod semver;
+mod sets;
+mod strings;
+mod url;
+
+use std::any::Any;
+
+use crate::Opaque;
+
+/// The library's value that an opaque value is.
+fn downcast<T: Opaque>(value: &dyn Opaque) -> Option<&T> {
+    let any: &dyn Any = value;
+    any.downcast_ref()
+}

@@ -307,7 +307,12 @@ fn predicate_and_last(mut args: Vec<Expr>) -> (Option<Expr>, Expr) {
     (args.pop(), last)
 }
 
-fn map(e: &mut Expander<'_>, range: Option<Expr>, mut args: Vec<Expr>) -> Result<Expr, MacroError> {
+/// `range.map(item, value)`, for macros of libraries too.
+pub(crate) fn map(
+    e: &mut Expander<'_>,
+    range: Option<Expr>,
+    mut args: Vec<Expr>,
+) -> Result<Expr, MacroError> {
     let variables = one_variable(&mut args, NOT_A_NAME)?;
     let (predicate, item) = predicate_and_last(args);
     Ok(growing(e, range, variables, predicate, item))
