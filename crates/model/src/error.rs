@@ -13,7 +13,7 @@ use crate::Revision;
 
 pub use field::{FieldError, FieldErrorKind};
 pub(crate) use quoting::display_number;
-pub use quoting::quote;
+pub use quoting::{is_printable, quote};
 
 /// Why a request failed. Displays as the message that clients see; the core group is the empty text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -87,6 +87,20 @@ pub enum Error {
         /// The name of the object.
         name: String,
         /// What does not fit.
+        message: String,
+    },
+    /// An applied configuration wants to change what others own.
+    #[error("{message}")]
+    ApplyConflict {
+        /// The whole message.
+        message: String,
+        /// Who owns it, and the path of the field.
+        causes: Vec<(String, String)>,
+    },
+    /// It failed for a reason that has no name.
+    #[error("{message}")]
+    Failed {
+        /// The whole message.
         message: String,
     },
     /// The revision asked for is no longer kept.
@@ -227,13 +241,16 @@ impl Error {
             Self::NotFound { .. } | Self::PathNotFound | Self::NoSuchPage => 404,
             Self::MethodNotAllowed { .. } => 405,
             Self::NotAcceptable { .. } | Self::NoRepresentation { .. } => 406,
-            Self::AlreadyExists { .. } | Self::Conflict { .. } | Self::GenerateNameConflict { .. } => 409,
+            Self::AlreadyExists { .. }
+            | Self::Conflict { .. }
+            | Self::ApplyConflict { .. }
+            | Self::GenerateNameConflict { .. } => 409,
             Self::Expired { .. } => 410,
             Self::TooLarge { .. } | Self::TooManyOperations { .. } => 413,
             Self::UnsupportedMediaType { .. } => 415,
             Self::Invalid { .. } => 422,
             Self::TooManyRequests { .. } => 429,
-            Self::Internal { .. } => 500,
+            Self::Internal { .. } | Self::Failed { .. } => 500,
             Self::Unavailable { .. } => 503,
             Self::FutureRevision { .. } | Self::Timeout { .. } => 504,
         }
@@ -247,7 +264,7 @@ impl Error {
             Self::Forbidden { .. } | Self::NamespaceTerminating { .. } => "Forbidden",
             Self::NotFound { .. } | Self::PathNotFound | Self::NoSuchPage => "NotFound",
             Self::AlreadyExists { .. } | Self::GenerateNameConflict { .. } => "AlreadyExists",
-            Self::Conflict { .. } => "Conflict",
+            Self::Conflict { .. } | Self::ApplyConflict { .. } => "Conflict",
             Self::Expired { .. } => "Expired",
             Self::Invalid { .. } => "Invalid",
             Self::MethodNotAllowed { .. } => "MethodNotAllowed",
@@ -257,6 +274,7 @@ impl Error {
             Self::TooManyRequests { .. } => "TooManyRequests",
             Self::FutureRevision { .. } | Self::Timeout { .. } => "Timeout",
             Self::Internal { .. } => "InternalError",
+            Self::Failed { .. } => "",
             Self::Unavailable { .. } => "ServiceUnavailable",
         }
     }
@@ -286,6 +304,9 @@ impl Error {
         if let Self::Expired { continue_token: Some(token), .. } = self {
             status["metadata"]["continue"] = token.as_str().into();
         }
+        if let Self::Failed { .. } = self {
+            status.as_object_mut().and_then(|status| status.remove("reason"));
+        }
         if let Some(details) = self.details() {
             status["details"] = details.into();
         }
@@ -309,6 +330,7 @@ impl Error {
             | Self::TooManyRequests { .. }
             | Self::FutureRevision { .. }
             | Self::Timeout { .. }
+            | Self::ApplyConflict { .. }
             | Self::Internal { .. } => Map::new(),
             _ => return None,
         };
@@ -333,6 +355,10 @@ impl Error {
                 "message": format!("namespace {namespace} is being terminated"),
                 "field": "metadata.namespace",
             })],
+            Self::ApplyConflict { causes, .. } => {
+                let cause = |(message, field): &(String, String)| json!({"reason": "FieldManagerConflict", "message": message, "field": field});
+                causes.iter().map(cause).collect()
+            }
             Self::Internal { message } => vec![json!({"message": message})],
             _ => Vec::new(),
         }

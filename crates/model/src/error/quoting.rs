@@ -59,8 +59,10 @@ fn escape(out: &mut String, prefix: &str, width: usize, character: char) {
     write!(out, "{prefix}{:0width$x}", u32::from(character)).expect("writing to a String cannot fail");
 }
 
+/// Whether Go prints a character as it is.
+///
 /// Rust and Go agree on what is printable; Rust's test is to be had through `escape_debug` only. It escapes
 /// combining characters at the start of a text, hence the letter in front.
-fn is_printable(character: char) -> bool {
+pub fn is_printable(character: char) -> bool {
     format!("a{character}").escape_debug().nth(1) == Some(character)
 }

@@ -1,6 +1,6 @@
 //! Rules about `metadata`, the same for all resource types, in the order and the words of kube-apiserver.
 //!
-//! Values of the wrong JSON type are the schema's business: here they count as absent. `managedFields` are left alone.
+//! Values of the wrong JSON type are the schema's business: here they count as absent.
 
 mod owners;
 #[cfg(test)]
@@ -9,13 +9,15 @@ mod update;
 
 use serde_json::{Map, Value};
 
-use crate::error::FieldError;
+use crate::error::{FieldError, is_printable};
 use crate::names::{self, NameRule};
 
 pub use update::validate_object_meta_update;
 
 /// The keys and values of all annotations together may take so many bytes.
 const MAX_ANNOTATION_BYTES: usize = 256 << 10;
+/// The longest name that a manager of fields may have.
+pub const MAX_FIELD_MANAGER_BYTES: usize = 128;
 
 /// What is wrong with the metadata of an object that is to be written. Its name has been generated already if need be.
 pub fn validate_object_meta(
@@ -37,6 +39,37 @@ pub fn validate_object_meta(
     errors.extend(check_annotations(metadata));
     errors.extend(owners::check(metadata));
     errors.extend(check_finalizers(metadata));
+    errors
+}
+
+/// What is wrong with the names in `metadata.managedFields`.
+pub fn validate_managed_fields(list: &Value) -> Vec<FieldError> {
+    const SUBRESOURCE_MAX: usize = 256;
+    let mut errors = Vec::new();
+    for (at, entry) in list.as_array().into_iter().flatten().enumerate() {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or("");
+        errors.extend(validate_field_manager(
+            text("manager"),
+            &format!("metadata.managedFields[{at}].manager"),
+        ));
+        if text("subresource").len() > SUBRESOURCE_MAX {
+            let path = format!("metadata.managedFields[{at}].subresource");
+            errors.push(FieldError::too_long(path, SUBRESOURCE_MAX));
+        }
+    }
+    errors
+}
+
+/// What is wrong with the name of a manager.
+pub fn validate_field_manager(name: &str, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if name.len() > MAX_FIELD_MANAGER_BYTES {
+        errors.push(FieldError::too_long(path, MAX_FIELD_MANAGER_BYTES));
+    }
+    for (at, odd) in name.char_indices().filter(|(_, character)| !is_printable(*character)) {
+        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(odd));
+        errors.push(FieldError::invalid(path, name, detail));
+    }
     errors
 }
 

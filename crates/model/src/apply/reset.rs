@@ -1,0 +1,120 @@
+//! The fields that a write never changes, whatever it says, and that nobody gets to own by it.
+
+use super::element::Element;
+use super::set::FieldSet;
+
+/// A path of names; `*` stands for any element.
+type Path = &'static [&'static str];
+
+/// What a write of an object, or of a part of it, leaves as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// Nothing.
+    Nothing,
+    /// These, and all that is in them.
+    Fields(&'static [Path]),
+    /// All but these, and what is in them.
+    AllBut(&'static [Path]),
+}
+
+const STATUS: Reset = Reset::Fields(&[&["status"]]);
+const SPEC: Reset = Reset::Fields(&[&["spec"]]);
+const METADATA_AND_SPEC: Reset = Reset::Fields(&[&["metadata"], &["spec"]]);
+
+/// Kinds whose status is written without their metadata.
+const STATUS_ALONE: [&str; 8] = [
+    "APIService",
+    "CustomResourceDefinition",
+    "FlowSchema",
+    "PriorityLevelConfiguration",
+    "ResourceClaim",
+    "DeviceTaintRule",
+    "ValidatingAdmissionPolicy",
+    "VolumeAttachment",
+];
+
+impl Reset {
+    /// Of a built-in kind that may have a status; the subresource is empty for the object itself.
+    pub fn of_kind(group: &str, kind: &str, has_status: bool, subresource: &str) -> Self {
+        match (group, kind, subresource) {
+            ("networking.k8s.io", "ServiceCIDR", _) => Self::Nothing,
+            ("certificates.k8s.io", "CertificateSigningRequest", "") => {
+                Self::Fields(&[&["spec"], &["status"]])
+            }
+            ("certificates.k8s.io", "CertificateSigningRequest", "status") => {
+                Self::Fields(&[&["spec"], &["status", "conditions"]])
+            }
+            ("certificates.k8s.io", "CertificateSigningRequest", "approval") => {
+                Self::Fields(&[&["spec"], &["status", "certificate"]])
+            }
+            ("apps", "Deployment", "status") => Self::Fields(&[&["metadata", "labels"], &["spec"]]),
+            ("", "Pod", "status") => Self::Fields(&[
+                &["metadata", "deletionTimestamp"],
+                &["metadata", "ownerReferences"],
+                &["spec"],
+            ]),
+            ("", "Pod", "ephemeralcontainers") => Self::AllBut(&[&["spec", "ephemeralContainers"]]),
+            ("", "Pod", "resize") => Self::AllBut(&[
+                &["spec", "containers", "*", "resources"],
+                &["spec", "containers", "*", "resizePolicy"],
+                &["spec", "initContainers", "*", "resources"],
+                &["spec", "initContainers", "*", "resizePolicy"],
+            ]),
+            ("", "Namespace", "finalize") => STATUS,
+            (_, kind, "status") if STATUS_ALONE.contains(&kind) => METADATA_AND_SPEC,
+            (_, _, subresource) => Self::of_custom(has_status, subresource),
+        }
+    }
+
+    /// Of a custom resource.
+    pub fn of_custom(has_status: bool, subresource: &str) -> Self {
+        match subresource {
+            "" if has_status => STATUS,
+            "status" => SPEC,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// What is left of a set.
+    pub(super) fn filter<'a>(self, set: FieldSet<'a>) -> FieldSet<'a> {
+        match self {
+            Self::Nothing => set,
+            Self::Fields(paths) => paths.iter().fold(set, |set, path| without(set, path)),
+            Self::AllBut(paths) => {
+                let kept = paths.iter().map(|path| only(set.clone(), path));
+                kept.reduce(FieldSet::union).unwrap_or_default()
+            }
+        }
+    }
+}
+
+fn matches(element: &Element<'_>, name: &str) -> bool {
+    name == "*" || matches!(element, Element::Field(field) if field == name)
+}
+
+fn without<'a>(mut set: FieldSet<'a>, path: &[&str]) -> FieldSet<'a> {
+    let Some((first, rest)) = path.split_first() else { return FieldSet::new() };
+    set.retain(|entry| {
+        if !matches(&entry.element, first) {
+            return true;
+        }
+        if rest.is_empty() {
+            return false;
+        }
+        entry.children = without(std::mem::take(&mut entry.children), rest);
+        true
+    });
+    set
+}
+
+fn only<'a>(mut set: FieldSet<'a>, path: &[&str]) -> FieldSet<'a> {
+    let Some((first, rest)) = path.split_first() else { return set };
+    set.retain(|entry| {
+        if !matches(&entry.element, first) {
+            return false;
+        }
+        entry.children = only(std::mem::take(&mut entry.children), rest);
+        true
+    });
+    set
+}
