@@ -1,15 +1,17 @@
 //! The server as a value: what it serves, from which store, to whom. It knows nothing of sockets.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
 use model::error::Error;
 use process::Shutdown;
 use store::Store;
+use tokio::task::JoinSet;
 
 use crate::auth::{Authentication, Authorizer, Connection, MastersOnly};
 use crate::body::Body;
+use crate::definitions::{self, Catalog};
 use crate::limits::{Gate, Limits};
 use crate::metrics::ApiMetrics;
 use crate::registry::{Registry, ResourceType};
@@ -22,7 +24,7 @@ pub struct ApiServer(Arc<Parts>);
 /// What the steps of the pipeline share.
 pub struct Parts {
     pub(crate) store: Store,
-    registry: RwLock<Arc<Registry>>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) authentication: Authentication,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) limits: Limits,
@@ -30,12 +32,14 @@ pub struct Parts {
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
     pub(crate) shutdown: Shutdown,
+    /// They end with the server.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Parts {
     /// The resource types as they are now.
     pub fn registry(&self) -> Arc<Registry> {
-        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.catalog.registry()
     }
 
     /// Whether namespaces are objects here, and so have to exist before something is made in them.
@@ -108,9 +112,11 @@ impl Builder {
 
     /// Makes the objects that every server has, then the server is ready.
     pub async fn build(mut self) -> Result<ApiServer, Error> {
+        let is_defining = self.registry.types().any(|of| of.is_definition());
+        let (catalog, position) = Catalog::new(self.registry);
         let api = ApiServer(Arc::new(Parts {
             store: self.store,
-            registry: RwLock::new(Arc::new(self.registry)),
+            catalog: Arc::new(catalog),
             authentication: self.authentication,
             authorizer: self.authorizer,
             limits: self.limits,
@@ -118,13 +124,25 @@ impl Builder {
             metrics: ApiMetrics::register(&mut self.metrics),
             metrics_registry: self.metrics,
             shutdown: self.shutdown,
+            tasks: Mutex::new(JoinSet::new()),
         }));
+        if is_defining {
+            let following = definitions::follow(&api.store, api.catalog.clone(), position).await?;
+            let looking_after = definitions::look_after(Arc::downgrade(&api.0), api.catalog.changes());
+            let mut tasks = api.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.spawn(following);
+            tasks.spawn(looking_after);
+        }
         bootstrap::create_objects(&api, self.address).await?;
         Ok(api)
     }
 }
 
 impl ApiServer {
+    pub(crate) fn of(parts: Arc<Parts>) -> Self {
+        Self(parts)
+    }
+
     /// A server of the built-in kinds on this store.
     pub fn builder(store: Store) -> Builder {
         let mut builder = Self::empty_builder(store);

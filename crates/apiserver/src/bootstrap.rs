@@ -153,7 +153,7 @@ async fn create(api: &ApiServer, path: String, object: &Value) -> Result<(), Err
 }
 
 /// Sends a request and tells the code of the answer.
-async fn ask(api: &ApiServer, method: Method, path: &str, body: String) -> Result<u16, Error> {
+pub(crate) async fn ask(api: &ApiServer, method: Method, path: &str, body: String) -> Result<u16, Error> {
     Ok(send(api, method, path, body).await?.status().as_u16())
 }
 

@@ -1,5 +1,6 @@
 //! The built-in kinds: rows of a table, and one strategy that asks the schema and the rules of the kind.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.shows_deleted = row.shows_deleted;
     resource_type.protobuf = true;
     resource_type.review = reviews::built_in(of.group, row.kind);
-    let selectable = rules.selectable.iter().map(|field| field.path).collect();
+    let selectable = rules.selectable.iter().map(|field| field.path.into()).collect();
     resource_type.strategy = Arc::new(BuiltIn { rules, type_id, selectable });
     resource_type.table = Arc::new(Columns(rules));
     resource_type
@@ -91,7 +92,7 @@ fn texts(names: &[&str]) -> Vec<String> {
 struct BuiltIn {
     rules: &'static KindRules,
     type_id: TypeId,
-    selectable: Vec<&'static str>,
+    selectable: Vec<Cow<'static, str>>,
 }
 
 impl Strategy for BuiltIn {
@@ -159,7 +160,7 @@ impl Strategy for BuiltIn {
         (self.rules.canonicalize)(object);
     }
 
-    fn deprecated(&self) -> Option<&'static str> {
+    fn deprecated(&self) -> Option<&str> {
         self.rules.deprecated
     }
 
@@ -207,7 +208,7 @@ impl Strategy for BuiltIn {
         kinds::check_selectable(self.rules.group, self.rules.kind, path)
     }
 
-    fn selectable_fields(&self) -> &[&str] {
+    fn selectable_fields(&self) -> &[Cow<'static, str>] {
         &self.selectable
     }
 

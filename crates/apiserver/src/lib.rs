@@ -9,6 +9,7 @@ pub mod auth;
 mod body;
 mod bootstrap;
 mod compress;
+mod definitions;
 mod discovery;
 mod endpoints;
 mod kinds;

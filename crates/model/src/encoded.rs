@@ -15,12 +15,25 @@ pub struct Encoded {
 impl Encoded {
     /// Encodes an object. A resourceVersion that it already has is left out.
     pub fn new(object: &Map<String, Value>) -> Self {
+        Self::encode(object, None)
+    }
+
+    /// As [`Encoded::new`], with an `apiVersion` in front of everything else: [`split_version`] takes it off again.
+    pub fn of_version(api_version: &str, object: &Map<String, Value>) -> Self {
+        Self::encode(object, Some(api_version))
+    }
+
+    fn encode(object: &Map<String, Value>, api_version: Option<&str>) -> Self {
         let mut out = Vec::with_capacity(1024);
         let mut split = 0;
         let empty = Map::new();
         let metadata = object.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
         out.push(b'{');
         let mut separator = Separator::default();
+        if let Some(version) = api_version {
+            separator.write(&mut out);
+            write_entry(&mut out, "apiVersion", &Value::from(version));
+        }
         // `metadata` keeps its place among the sorted keys, also where the object came without one.
         for (key, value) in object.range_before("metadata") {
             separator.write(&mut out);
@@ -64,6 +77,19 @@ impl Encoded {
         self.len() == 0
     }
 }
+
+/// The version that [`Encoded::of_version`] put in front, and the rest: what is behind the comma. An object without one has
+/// an empty version.
+pub fn split_version(value: &[u8]) -> (&str, &[u8]) {
+    let without = ("", value.get(1..).unwrap_or_default());
+    let Some(rest) = value.strip_prefix(VERSION_OPENING) else { return without };
+    // A version holds nothing that JSON escapes: group and version are DNS names.
+    let Some(end) = rest.iter().position(|byte| *byte == b'"') else { return without };
+    let version = std::str::from_utf8(&rest[..end]).unwrap_or_default();
+    (version, rest.get(end + 2..).unwrap_or_default())
+}
+
+const VERSION_OPENING: &[u8] = b"{\"apiVersion\":\"";
 
 /// Gives a stored value another revision, without parsing it.
 ///
@@ -131,6 +157,18 @@ impl Around for Map<String, Value> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_version_in_front_is_taken_off_again() {
+        let object = json!({"A": 1, "metadata": {"name": "n"}});
+        let encoded = Encoded::of_version("example.io/v1", object.as_object().unwrap());
+        let bytes = encoded.at(Revision(7));
+        let (version, rest) = split_version(&bytes);
+        assert_eq!(version, "example.io/v1");
+        assert_eq!(rest, br#""A":1,"metadata":{"name":"n","resourceVersion":"7"}}"#);
+        let bytes = Encoded::new(object.as_object().unwrap()).at(Revision(7));
+        assert_eq!(split_version(&bytes), ("", &bytes[1..]));
+    }
 
     fn encode(object: Value) -> Encoded {
         Encoded::new(object.as_object().unwrap())

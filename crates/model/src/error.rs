@@ -207,6 +207,9 @@ pub enum Error {
         /// The last name tried.
         name: String,
     },
+    /// The definition of a resource has changed while an object of it was written, again and again.
+    #[error("the definition of the resource is changing; please try again")]
+    DefinitionChanged,
     /// The server is at fault. The message goes to the client: it must hold nothing that is not meant for one.
     #[error("Internal error occurred: {message}")]
     Internal {
@@ -251,7 +254,7 @@ impl Error {
             Self::Invalid { .. } => 422,
             Self::TooManyRequests { .. } => 429,
             Self::Internal { .. } | Self::Failed { .. } => 500,
-            Self::Unavailable { .. } => 503,
+            Self::Unavailable { .. } | Self::DefinitionChanged => 503,
             Self::FutureRevision { .. } | Self::Timeout { .. } => 504,
         }
     }
@@ -275,7 +278,7 @@ impl Error {
             Self::FutureRevision { .. } | Self::Timeout { .. } => "Timeout",
             Self::Internal { .. } => "InternalError",
             Self::Failed { .. } => "",
-            Self::Unavailable { .. } => "ServiceUnavailable",
+            Self::Unavailable { .. } | Self::DefinitionChanged => "ServiceUnavailable",
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn answer(
     let registry = api.registry();
     match path.strip_prefix("/openapi/")? {
         "v2" => {
-            let tag = tag(registry.types().iter().map(|served| &***served));
+            let tag = tag(registry.types().map(|served| &***served));
             let is_protobuf = accepts(headers, &V2_PROTOBUF_ASKED);
             let made = || {
                 let document = v2(&registry);
@@ -111,7 +111,7 @@ fn v2(registry: &Registry) -> Value {
     let descriptions = Descriptions::unpack();
     let mut definitions = Definitions::new(Dialect::V2, schema::builtin(), &descriptions);
     let mut paths = Paths::new(Dialect::V2, &mut definitions);
-    registry.types().iter().for_each(|of| paths.add(of));
+    registry.types().for_each(|of| paths.add(of));
     let paths = paths.finish();
     json!({
         "swagger": "2.0",

@@ -1,73 +1,37 @@
 //! The registry: every resource type that the server serves, found by group, version and plural.
 
+pub mod custom;
 pub mod resource_type;
+mod served;
 pub mod strategy;
 pub mod table;
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::ops::Deref;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use model::Resource;
-use model::error::Error;
-
+pub use custom::Definition;
 pub use resource_type::{ResourceType, StoredAs, Subresource};
+pub use served::Served;
 pub use strategy::{Object, Strategy};
 pub use table::TableRenderer;
 
-/// A resource type, with what every request to it needs made ready.
-pub struct Served {
-    resource_type: ResourceType,
-    /// Under which name its objects are stored.
-    pub resource: Resource,
-    /// Which of the types that show the same stored objects it is.
-    pub view: u32,
-    /// How an object begins on the wire. Objects are stored without kind and version, so that a list shows them as Kubernetes
-    /// does and several versions can be views of the same bytes.
-    pub opening: Bytes,
-}
-
-impl Served {
-    fn new(resource_type: ResourceType, view: u32) -> Self {
-        let opening = format!(
-            "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
-            resource_type.kind,
-            resource_type.api_version()
-        );
-        Self { resource: resource_type.resource(), view, opening: opening.into(), resource_type }
-    }
-
-    /// A type that no path leads to, of objects that are made of others.
-    pub(crate) fn alone(resource_type: ResourceType) -> Self {
-        Self::new(resource_type, 0)
-    }
-
-    /// Stored bytes in the shape of this version; only where that differs are they parsed.
-    pub(crate) fn shown<'a>(&self, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
-        let Some(conversion) = self.conversion() else { return Ok(Cow::Borrowed(stored)) };
-        let unreadable = |error: serde_json::Error| {
-            tracing::error!(%error, "a stored object cannot be read");
-            Error::Internal { message: "a stored object cannot be read".to_owned() }
-        };
-        let mut object: Object = serde_json::from_slice(stored).map_err(unreadable)?;
-        (conversion.from_stored)(&mut object);
-        serde_json::to_vec(&object).map(Cow::Owned).map_err(unreadable)
-    }
-}
-
-impl Deref for Served {
-    type Target = ResourceType;
-
-    fn deref(&self) -> &ResourceType {
-        &self.resource_type
-    }
-}
-
-/// All resource types, in the order in which they were registered. Immutable: a change makes another one.
+/// All resource types: those that were registered, in that order, then those of definitions. Immutable: a change makes another
+/// one, which shares all that did not change.
 #[derive(Clone, Default)]
 pub struct Registry {
+    registered: Arc<Registered>,
+    /// By group and plural.
+    defined: BTreeMap<Arc<str>, Arc<Group>>,
+    /// How many views there have been.
+    views: u32,
+}
+
+/// The definitions of one group, by plural.
+type Group = BTreeMap<Arc<str>, Arc<Definition>>;
+
+/// What is there from the beginning.
+#[derive(Clone, Default)]
+struct Registered {
     types: Vec<Arc<Served>>,
     by_path: HashMap<String, HashMap<String, HashMap<String, Arc<Served>>>>,
 }
@@ -75,50 +39,107 @@ pub struct Registry {
 impl Registry {
     /// Adds a type; one of the same group, version and plural is replaced.
     pub fn register(&mut self, resource_type: ResourceType) {
-        let view = self.types.iter().filter(|other| other.resource == resource_type.resource()).count();
-        let view = u32::try_from(view).unwrap_or(u32::MAX);
-        let resource_type = Arc::new(Served::new(resource_type, view));
+        self.views += 1;
+        let resource_type = Arc::new(Served::new(resource_type, self.views));
+        let Registered { types, by_path } = Arc::make_mut(&mut self.registered);
         let same = |other: &Arc<Served>| {
             (&other.group, &other.version, &other.plural)
                 == (&resource_type.group, &resource_type.version, &resource_type.plural)
         };
-        match self.types.iter().position(same) {
-            Some(at) => self.types[at] = resource_type.clone(),
-            None => self.types.push(resource_type.clone()),
+        match types.iter().position(same) {
+            Some(at) => types[at] = resource_type.clone(),
+            None => types.push(resource_type.clone()),
         }
-        let versions = self.by_path.entry(resource_type.group.clone()).or_default();
+        let versions = by_path.entry(resource_type.group.clone()).or_default();
         let plurals = versions.entry(resource_type.version.clone()).or_default();
         plurals.insert(resource_type.plural.clone(), resource_type);
     }
 
     /// The type that is served at a path.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
-        self.by_path.get(group)?.get(version)?.get(plural)
+        let registered = || self.registered.by_path.get(group)?.get(version)?.get(plural);
+        registered().or_else(|| self.definition(group, plural)?.served(version))
     }
 
-    /// Whether there is any type of a group.
+    /// The definition of a type, whether it is served or not.
+    pub fn definition(&self, group: &str, plural: &str) -> Option<&Arc<Definition>> {
+        self.defined.get(group)?.get(plural)
+    }
+
+    /// The definition with this name as an object.
+    pub fn by_name(&self, name: &str) -> Option<&Arc<Definition>> {
+        let (plural, group) = name.split_once('.')?;
+        self.definition(group, plural)
+    }
+
+    /// All definitions of a group.
+    pub fn definitions(&self, group: &str) -> impl Iterator<Item = &Arc<Definition>> {
+        self.defined.get(group).into_iter().flat_map(|group| group.values())
+    }
+
+    /// All definitions.
+    pub fn all_definitions(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.defined.values().flat_map(|group| group.values())
+    }
+
+    /// Acts on a definition from now on; one of the same group and plural is replaced.
+    pub(crate) fn define(&mut self, definition: custom::Read) {
+        let known = self.definition(&definition.group, &definition.plural).cloned();
+        let definition = Definition::new(definition, known.as_deref(), &mut self.views);
+        let (group, plural) = (definition.group.clone(), definition.plural.clone());
+        let definitions = self.defined.entry(group).or_default();
+        Arc::make_mut(definitions).insert(plural, Arc::new(definition));
+    }
+
+    /// Forgets a definition, by the name that it has as an object. What is under way with its objects ends.
+    pub(crate) fn undefine(&mut self, name: &str) {
+        let Some((plural, group)) = name.split_once('.') else { return };
+        let Some(definitions) = self.defined.get_mut(group) else { return };
+        if let Some(gone) = Arc::make_mut(definitions).remove(plural) {
+            gone.end();
+        }
+        if definitions.is_empty() {
+            self.defined.remove(group);
+        }
+    }
+
+    /// Whether any type of a group was registered.
     pub fn has_group(&self, group: &str) -> bool {
-        self.by_path.contains_key(group)
+        self.registered.by_path.contains_key(group)
     }
 
     /// All types.
-    pub fn types(&self) -> &[Arc<Served>] {
-        &self.types
+    pub fn types(&self) -> impl Iterator<Item = &Arc<Served>> {
+        let defined = self.all_definitions().flat_map(|definition| definition.types());
+        self.registered.types.iter().chain(defined)
     }
 
-    /// Groups with their versions, in the order of registration; the core group has the empty name.
+    /// Groups with their versions; the core group has the empty name. Those that were registered come first, in that order, the
+    /// others by name, with the version that clients should prefer before the others.
     pub fn groups(&self) -> Vec<(&str, Vec<&str>)> {
         let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-        for resource_type in &self.types {
-            let group = match groups.iter_mut().find(|(name, _)| *name == resource_type.group) {
+        for served in &self.registered.types {
+            let group = match groups.iter_mut().find(|(name, _)| *name == served.group) {
                 Some(group) => group,
                 None => {
-                    groups.push((&resource_type.group, Vec::new()));
+                    groups.push((&served.group, Vec::new()));
                     groups.last_mut().expect("it was pushed just now")
                 }
             };
-            if !group.1.contains(&resource_type.version.as_str()) {
-                group.1.push(&resource_type.version);
+            if !group.1.contains(&served.version.as_str()) {
+                group.1.push(&served.version);
+            }
+        }
+        for (name, definitions) in &self.defined {
+            let types = definitions.values().flat_map(|definition| definition.types());
+            let mut versions: Vec<&str> = types.map(|served| served.version.as_str()).collect();
+            versions.sort_by(|a, b| custom::version_order(a, b));
+            versions.dedup();
+            if !self.has_group(name) {
+                groups.extend((!versions.is_empty()).then_some((&**name, versions)));
+            } else if let Some(group) = groups.iter_mut().find(|(known, _)| *known == &**name) {
+                versions.retain(|version| !group.1.contains(version));
+                group.1.extend(versions);
             }
         }
         groups
@@ -131,6 +152,8 @@ impl Registry {
         version: &'a str,
     ) -> impl Iterator<Item = &'a ResourceType> {
         let of_version = move |t: &&'a Arc<Served>| t.group == group && t.version == version;
-        self.types.iter().filter(of_version).map(|served| &***served)
+        let registered = self.registered.types.iter().filter(of_version);
+        let defined = self.definitions(group).filter_map(move |definition| definition.served(version));
+        registered.chain(defined).map(|served| &***served)
     }
 }

@@ -6,6 +6,7 @@ use model::Resource;
 use model::conversion::Conversion;
 use model::error::{Error, FieldError};
 
+use super::custom::View;
 use super::strategy::{Plain, Strategy};
 use super::table::{NameAndAge, TableRenderer};
 use crate::request::negotiate::Offer;
@@ -48,6 +49,8 @@ pub struct ResourceType {
     pub review: Option<Arc<dyn Review>>,
     /// How objects look as rows.
     pub table: Arc<dyn TableRenderer>,
+    /// What a definition says of it, where it comes from one.
+    pub custom: Option<View>,
 }
 
 /// The stored form of objects that several types, or several versions of one, show each in its own way.
@@ -100,6 +103,7 @@ impl ResourceType {
             strategy: Arc::new(Plain),
             review: None,
             table: Arc::new(NameAndAge),
+            custom: None,
         }
     }
 
@@ -119,7 +123,10 @@ impl ResourceType {
 
     /// The kind of a list of it.
     pub fn list_kind(&self) -> String {
-        format!("{}List", self.kind)
+        match &self.custom {
+            Some(view) => view.versions.list_kind.clone(),
+            None => format!("{}List", self.kind),
+        }
     }
 
     /// Under which name its objects are stored.
@@ -148,6 +155,11 @@ impl ResourceType {
     /// Whether it is the type of the namespaces themselves.
     pub fn is_namespace(&self) -> bool {
         self.group.is_empty() && self.plural == "namespaces"
+    }
+
+    /// Whether it is the type of the definitions of others.
+    pub fn is_definition(&self) -> bool {
+        self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
     }
 
     /// "There is no such object."

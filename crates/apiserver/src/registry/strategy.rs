@@ -1,5 +1,6 @@
 //! What is particular to a resource type when its objects are written: checks, defaults, validation, selectable fields.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use model::error::FieldError;
@@ -78,7 +79,7 @@ pub trait Strategy: Send + Sync {
     fn canonicalize(&self, _object: &mut Object) {}
 
     /// What everybody is told who still uses the type.
-    fn deprecated(&self) -> Option<&'static str> {
+    fn deprecated(&self) -> Option<&str> {
         None
     }
 
@@ -115,6 +116,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether it counts changes of the status too: where the status is not written by itself.
+    fn counts_status(&self) -> bool {
+        false
+    }
+
     /// Whether it counts changes of annotations too.
     fn counts_annotations(&self) -> bool {
         false
@@ -132,15 +138,15 @@ pub trait Strategy: Send + Sync {
 
     /// Why field selectors may not name a field.
     fn check_field(&self, path: &str) -> Result<(), String> {
-        if matches!(path, "metadata.name" | "metadata.namespace") || self.selectable_fields().contains(&path)
-        {
+        let is_selectable = || self.selectable_fields().iter().any(|field| *field == path);
+        if matches!(path, "metadata.name" | "metadata.namespace") || is_selectable() {
             return Ok(());
         }
         Err(format!("field label not supported: {path}"))
     }
 
     /// The fields that field selectors may name, beside `metadata.name` and `metadata.namespace`.
-    fn selectable_fields(&self) -> &[&str] {
+    fn selectable_fields(&self) -> &[Cow<'static, str>] {
         &[]
     }
 

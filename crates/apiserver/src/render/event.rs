@@ -11,7 +11,7 @@ use store::{Event, EventKind};
 
 use super::parse;
 use super::view::{self, Include};
-use crate::registry::Served;
+use crate::registry::{Served, custom};
 use crate::request::negotiate::{Encoding, Form, View};
 use crate::verbs::Call;
 
@@ -75,20 +75,24 @@ impl EventFrame {
     }
 
     /// A change as bytes, from the shared cache where the form allows it.
-    pub fn shared(&mut self, event: &Event) -> Result<Bytes, Error> {
+    pub async fn shared(&mut self, event: &Event) -> Result<Bytes, Error> {
         let name = match event.kind {
             EventKind::Added => EventName::Added,
             EventKind::Modified => EventName::Modified,
             EventKind::Deleted => EventName::Deleted,
         };
-        if self.form.view == View::Table {
+        let value = event.value();
+        let fits = |view: &custom::View| view.fits(&value, event.change.revision);
+        let fits = self.resource_type.custom.as_ref().is_none_or(fits);
+        if self.form.view == View::Table || !fits {
+            let value = self.resource_type.of_version(value, event.change.revision).await?;
             let mut out = BytesMut::new();
-            self.write_stored(&mut out, name, &event.value())?;
+            self.write_stored(&mut out, name, &value)?;
             return Ok(out.freeze());
         }
         Ok(event.change.frame(self.slot(name), |_| {
             let mut out = BytesMut::new();
-            match self.write(&mut out, name, &event.value()) {
+            match self.write(&mut out, name, &value) {
                 Ok(()) => out.freeze(),
                 Err(error) => self.error(&error),
             }

@@ -1,6 +1,7 @@
 //! Views of an object: all of it, its metadata, a row of a table.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use model::encoded::split_version;
 use model::error::Error;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ pub fn whole(served: &Served, shown: &[u8]) -> Bytes {
 /// As [`whole`], into a buffer.
 pub fn write_whole(out: &mut BytesMut, served: &Served, shown: &[u8]) {
     out.put_slice(&served.opening);
-    out.put_slice(shown.get(1..).unwrap_or_default());
+    out.put_slice(split_version(shown).1);
 }
 
 /// The metadata of an object.

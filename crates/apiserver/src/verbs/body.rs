@@ -1,12 +1,12 @@
 //! From the bytes of a request's body to an object of its type.
 
-use model::error::Error;
+use model::error::{Error, FieldError};
 use model::{json, protobuf, schema};
 use serde_json::Value;
 
 use super::Call;
-use super::kinds;
 use super::options::FieldValidation;
+use super::{kinds, metadata};
 use crate::registry::{Object, ResourceType};
 use crate::request::negotiate::{self, Encoding, Offer};
 
@@ -41,6 +41,10 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error
         }
     };
     let object = kinds::typed(value).map_err(unrecognized)?;
+    if resource_type.custom.is_some() && kinds::text(&object, "kind").is_empty() {
+        let body = String::from_utf8_lossy(&call.body);
+        return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
+    }
     shape(resource_type, object, duplicate_fields(&duplicates), validation)
         .map_err(|unfit| unfit.of_body(resource_type))
 }
@@ -54,26 +58,36 @@ fn undecodable(resource_type: &ResourceType, error: &protobuf::DecodeError, body
         }
         DecodeError::UnknownKind { api_version, kind } | DecodeError::Object { api_version, kind, .. } => {
             let (kind, version) = (kind.clone(), api_version.clone());
-            Unfit { kind, version, reason: error.to_string() }.of_body(resource_type)
+            Unfit::Shape { kind, version, reason: error.to_string() }.of_body(resource_type)
         }
     }
 }
 
 /// Why an object is none of the type.
-pub struct Unfit {
-    kind: String,
-    version: String,
-    /// What is wrong with it.
-    pub reason: String,
+pub enum Unfit {
+    /// It cannot be read as one.
+    Shape {
+        /// The kind that it says it is.
+        kind: String,
+        /// The version that it says it is.
+        version: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It says that it is something else.
+    Other(Error),
 }
 
 impl Unfit {
     /// Kubernetes' words for a body that cannot become an object of the type.
     fn of_body(self, resource_type: &ResourceType) -> Error {
-        let Self { kind, version, reason } = self;
         let expected = &resource_type.kind;
-        let message = format!("{kind} in version {version:?} cannot be handled as a {expected}: {reason}");
-        Error::BadRequest { message }
+        match self {
+            Self::Shape { kind, version, reason } => Error::BadRequest {
+                message: format!("{kind} in version {version:?} cannot be handled as a {expected}: {reason}"),
+            },
+            Self::Other(error) => error,
+        }
     }
 }
 
@@ -84,10 +98,13 @@ pub fn shape(
     mut complaints: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Decoded, Unfit> {
-    check_kind(resource_type, &object)?;
+    match &resource_type.custom {
+        Some(_) => check_custom_kind(resource_type, &object).map_err(Unfit::Other)?,
+        None => check_kind(resource_type, &object)?,
+    }
     object.remove("kind");
     object.remove("apiVersion");
-    let unfit = |reason: String| Unfit {
+    let unfit = |reason: String| Unfit::Shape {
         kind: resource_type.kind.clone(),
         version: resource_type.version.clone(),
         reason,
@@ -112,10 +129,10 @@ pub fn duplicate_fields(paths: &[String]) -> Vec<String> {
 
 /// Kind and version may be left out; what is there must be those of the path.
 fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit> {
-    let text = |key| object.get(key).and_then(Value::as_str).unwrap_or("");
     let expected = resource_type.api_version();
-    let kind = if text("kind").is_empty() { resource_type.kind.as_str() } else { text("kind") };
-    let version = if text("apiVersion").is_empty() { expected.as_str() } else { text("apiVersion") };
+    let (kind, version) = (kinds::text(object, "kind"), kinds::text(object, "apiVersion"));
+    let kind = if kind.is_empty() { resource_type.kind.as_str() } else { kind };
+    let version = if version.is_empty() { expected.as_str() } else { version };
     if version == expected && kind == resource_type.kind {
         return Ok(());
     }
@@ -126,7 +143,25 @@ fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit
     } else {
         kinds::not_registered(version, kind)
     };
-    Err(Unfit { kind: kind.to_owned(), version: short.to_owned(), reason })
+    Err(Unfit::Shape { kind: kind.to_owned(), version: short.to_owned(), reason })
+}
+
+/// Custom objects say what they are, and a wrong kind is one more rule that they break.
+fn check_custom_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Error> {
+    let expected = resource_type.api_version();
+    let (kind, version) = (kinds::text(object, "kind"), kinds::text(object, "apiVersion"));
+    if version != expected {
+        let message = format!(
+            "the API version in the data ({version}) does not match the expected API version ({expected})"
+        );
+        return Err(Error::BadRequest { message });
+    }
+    if kind == resource_type.kind {
+        return Ok(());
+    }
+    let errors = vec![FieldError::invalid("kind", kind, format!("must be {}", resource_type.kind))];
+    let name = metadata::text(object, "name").to_owned();
+    Err(Error::Invalid { group: resource_type.group.clone(), kind: kind.to_owned(), name, errors })
 }
 
 /// Decodes `DeleteOptions`.

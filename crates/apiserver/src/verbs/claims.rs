@@ -25,6 +25,9 @@ const GROUP: &str = "claims";
 const ADDRESSES: &str = "clusterips";
 const PORTS: &str = "nodeports";
 
+/// What an object may require that is no claim, beside its namespace.
+const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
 /// The objects that show to clients who has an address.
 const SHOWN: (&str, &str, &str) = ("networking.k8s.io", "v1", "ipaddresses");
 
@@ -114,7 +117,9 @@ pub fn was_contested(error: &store::Error, own: &ObjectKey) -> bool {
     match error {
         store::Error::AlreadyExists { key }
         | store::Error::NotFound { key }
-        | store::Error::Conflict { key, .. } => key != own && key.resource.as_str() != "namespaces",
+        | store::Error::Conflict { key, .. } => {
+            key != own && !["namespaces", DEFINITIONS].contains(&key.resource.as_str())
+        }
         _ => false,
     }
 }

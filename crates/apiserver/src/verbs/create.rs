@@ -4,14 +4,14 @@ use http::{Response, StatusCode};
 use model::error::{Error, FieldError};
 use model::names;
 use model::validation::validate_object_meta;
-use model::{Encoded, ObjectKey, Revision, Uid};
+use model::{ObjectKey, Revision, Uid};
 use store::Write;
 
 use super::body::{self, Decoded};
 use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
 use super::write::now;
-use super::{Call, claims, namespace};
+use super::{Call, claims, definition, namespace};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::{render, reviews};
@@ -38,6 +38,7 @@ pub async fn create_object(
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     check_place(call, &object)?;
+    definition::check_create(call, metadata::text(&object, "name"))?;
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
     let mut names = if generated { NAME_ATTEMPTS } else { 1 };
@@ -81,6 +82,7 @@ async fn attempt(call: &Call, object: &Object, dry_run: bool, contested: bool) -
         call.resource_type.strategy.prepare_create(&mut candidate);
         let made = metadata::text(&candidate, "creationTimestamp").to_owned();
         call.resource_type.strategy.stamp(&mut candidate, None, &call.writer(&made));
+        definition::settle(call, &mut candidate, &made);
         validate(call, object, &candidate)
     });
     if let Err(fault) = checked {
@@ -91,9 +93,11 @@ async fn attempt(call: &Call, object: &Object, dry_run: bool, contested: bool) -
     let key = call.key_of(metadata::text(&candidate, "name"));
     match commit(call, &key, &candidate, dry_run).await {
         Ok(value) => Ok(Outcome::Made(candidate, value)),
-        Err(error) if claims::was_contested(&error, &key) => Ok(Outcome::ClaimTaken),
-        Err(store::Error::AlreadyExists { .. }) => Ok(Outcome::NameTaken(key.name)),
-        Err(error) => Err(namespace::refusal(call, object, error)),
+        Err(Failure::Of(error)) => Err(error),
+        Err(Failure::Store(error)) if definition::has_moved(call, &error) => Err(Error::DefinitionChanged),
+        Err(Failure::Store(error)) if claims::was_contested(&error, &key) => Ok(Outcome::ClaimTaken),
+        Err(Failure::Store(store::Error::AlreadyExists { .. })) => Ok(Outcome::NameTaken(key.name)),
+        Err(Failure::Store(error)) => Err(namespace::refusal(call, object, error)),
     }
 }
 
@@ -166,21 +170,44 @@ async fn commit(
     key: &ObjectKey,
     object: &Object,
     dry_run: bool,
-) -> Result<bytes::Bytes, store::Error> {
+) -> Result<bytes::Bytes, Failure> {
     let mut writes: Vec<Write> = namespace::requirement(call).into_iter().collect();
     if dry_run {
         call.api.store.write(writes).await?;
         if call.api.store.get(key, None).await?.is_some() {
-            return Err(store::Error::AlreadyExists { key: key.clone() });
+            return Err(store::Error::AlreadyExists { key: key.clone() }.into());
         }
         return Ok(render::without_version(object));
     }
     let uid = Uid(metadata::text(object, "uid").to_owned());
     let attributes = attributes(&call.resource_type, object);
-    let body = Encoded::new(object);
+    let body = call.resource_type.sealed(object).await?;
     let fallback = body.clone();
     writes.push(Write::Create { key: key.clone(), uid, attributes, body });
     writes.extend(claims::steps(call, Some(object), None).await?);
-    let written = call.api.store.write(writes).await?;
-    Ok(written.into_iter().next().map_or_else(|| fallback.at(Revision::ZERO), |written| written.value))
+    let written = call.write(writes).await?;
+    match written.into_iter().next() {
+        Some(written) => Ok(call.resource_type.of_version(written.value, written.revision).await?),
+        None => Ok(fallback.at(Revision::ZERO)),
+    }
+}
+
+/// Why an object was not written: because of the store, or because of itself.
+pub enum Failure {
+    /// The store did not take it.
+    Store(store::Error),
+    /// It cannot be brought into the form that is stored.
+    Of(Error),
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Of(error)
+    }
 }

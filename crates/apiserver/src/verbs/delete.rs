@@ -2,16 +2,18 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use model::ObjectKey;
 use model::error::Error;
-use model::{Encoded, ObjectKey};
 use serde_json::json;
 use store::{Precondition, Stored, Write};
 
+use super::definition::has_moved;
 use super::metadata::{self, FOREGROUND, ORPHAN, attributes, is_being_deleted, may_go, set_finalizer, time};
 use super::options::{DeleteOptions, Propagation};
-use super::write::{now, parse_stored};
+use super::write::now;
 use super::{Call, claims, store_error};
 use crate::body::Body;
+use crate::definitions::conditions;
 use crate::registry::{Object, ResourceType};
 use crate::render;
 
@@ -65,27 +67,36 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
             return Err(resource_type.not_found(&key.name));
         };
         check_preconditions(resource_type, &head, options)?;
-        let object = parse_stored(&head)?;
-        let (write, deleted) = match decide(resource_type, &head, object, options) {
-            Step::Nothing(deleted) => return Ok(deleted),
-            Step::Write(write, deleted) => (write, deleted),
+        let mut object = resource_type.read(&head).await?;
+        let step = decide(resource_type, &mut object, options);
+        let last = resource_type.of_version(head.value.clone(), head.revision).await?;
+        let expect = Precondition { revision: Some(head.revision), uid: None };
+        let attributes = attributes(resource_type, &object);
+        let body = resource_type.sealed(&object).await?;
+        let becoming = body.at(head.revision);
+        let write = match step {
+            Step::Nothing => return Ok(Deleted::Waiting(last)),
+            Step::End => Write::Delete { key: key.clone(), expect, attributes, body },
+            Step::Begin => Write::Update { key: key.clone(), expect, attributes, body },
         };
+        let ends = step == Step::End;
         if options.dry_run {
-            return Ok(deleted);
+            let becoming = resource_type.of_version(becoming, head.revision).await?;
+            return Ok(if ends { Deleted::Gone(last.clone(), last) } else { Deleted::Waiting(becoming) });
         }
-        let mut writes = vec![*write];
-        if matches!(deleted, Deleted::Gone(..)) && resource_type.strategy.allocates() {
-            let last = parse_stored(&head)?;
-            writes.extend(claims::steps(call, None, Some(&last)).await.map_err(store_error)?);
+        let mut writes = vec![write];
+        if ends && resource_type.strategy.allocates() {
+            writes.extend(claims::steps(call, None, Some(&object)).await.map_err(store_error)?);
         }
-        match call.api.store.write(writes).await {
+        match call.write(writes).await {
             Ok(written) => {
-                let value = written.into_iter().next().map(|written| written.value);
-                return Ok(match deleted {
-                    Deleted::Gone(last, _) => Deleted::Gone(last.clone(), value.unwrap_or(last)),
-                    Deleted::Waiting(before) => Deleted::Waiting(value.unwrap_or(before)),
-                });
+                let value = match written.into_iter().next() {
+                    Some(written) => resource_type.of_version(written.value, written.revision).await?,
+                    None => becoming,
+                };
+                return Ok(if ends { Deleted::Gone(last, value) } else { Deleted::Waiting(value) });
             }
+            Err(error) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
             Err(store::Error::Conflict { .. }) => {}
             Err(error) if claims::was_contested(&error, key) => {}
             Err(store::Error::NotFound { .. }) => return Err(resource_type.not_found(&key.name)),
@@ -96,45 +107,42 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
 }
 
 /// What to do about an object that shall be deleted.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// It is on its way out already.
-    Nothing(Deleted),
-    /// Write this; then this is the outcome.
-    Write(Box<Write>, Deleted),
+    Nothing,
+    /// It goes.
+    End,
+    /// Its deletion begins, or goes on in another way.
+    Begin,
 }
 
-fn decide(resource_type: &ResourceType, head: &Stored, mut object: Object, options: &DeleteOptions) -> Step {
-    let before = finalizer_state(&object);
+fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> Step {
+    let before = finalizer_state(object);
     if let Some(propagation) = options.propagation {
-        set_finalizer(&mut object, ORPHAN, propagation == Propagation::Orphan);
-        set_finalizer(&mut object, FOREGROUND, propagation == Propagation::Foreground);
+        set_finalizer(object, ORPHAN, propagation == Propagation::Orphan);
+        set_finalizer(object, FOREGROUND, propagation == Propagation::Foreground);
     }
-    let key = head.key.clone();
-    let expect = Precondition { revision: Some(head.revision), uid: None };
-    if may_go(resource_type, &object) {
-        let attributes = attributes(resource_type, &object);
-        let body = Encoded::new(&object);
-        return Step::Write(
-            Box::new(Write::Delete { key, expect, attributes, body }),
-            Deleted::Gone(head.value.clone(), head.value.clone()),
-        );
+    if resource_type.is_definition() && !is_being_deleted(object) {
+        conditions::begin_end(object, &time(now()));
+        return Step::Begin;
     }
-    if is_being_deleted(&object) && before == finalizer_state(&object) {
-        return Step::Nothing(Deleted::Waiting(head.value.clone()));
+    if may_go(resource_type, object) {
+        return Step::End;
     }
-    if !is_being_deleted(&object) {
-        metadata::set_text(&mut object, "deletionTimestamp", &time(now()));
-        metadata::metadata_mut(&mut object).insert("deletionGracePeriodSeconds".to_owned(), 0.into());
+    if is_being_deleted(object) && before == finalizer_state(object) {
+        return Step::Nothing;
+    }
+    if !is_being_deleted(object) {
+        metadata::set_text(object, "deletionTimestamp", &time(now()));
+        metadata::metadata_mut(object).insert("deletionGracePeriodSeconds".to_owned(), 0.into());
         if resource_type.strategy.counts_generations() {
-            let next = metadata::generation(&object) + 1;
-            metadata::metadata_mut(&mut object).insert("generation".to_owned(), next.into());
+            let next = metadata::generation(object) + 1;
+            metadata::metadata_mut(object).insert("generation".to_owned(), next.into());
         }
-        resource_type.strategy.prepare_delete(&mut object);
+        resource_type.strategy.prepare_delete(object);
     }
-    let attributes = attributes(resource_type, &object);
-    let body = Encoded::new(&object);
-    let value = body.at(head.revision);
-    Step::Write(Box::new(Write::Update { key, expect, attributes, body }), Deleted::Waiting(value))
+    Step::Begin
 }
 
 fn finalizer_state(object: &Object) -> Vec<String> {

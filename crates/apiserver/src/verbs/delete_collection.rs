@@ -1,7 +1,9 @@
 //! deletecollection: every object of a selection deleted, page by page.
 
+use bytes::Bytes;
 use futures::StreamExt;
 use http::Response;
+use model::Revision;
 use model::error::Error;
 use store::Position;
 
@@ -19,11 +21,17 @@ const SIDE_BY_SIDE: usize = 100;
 
 pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
     let options = DeleteOptions::read(&call)?;
-    let mut query = scope(&call)?.query(&call, PAGE);
+    let (revision, deleted) = delete_all(&call, &options).await?;
+    render::list(&call, revision, deleted)
+}
+
+/// Deletes all objects of a selection; what they were last, as of which revision.
+pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(Revision, Vec<Bytes>), Error> {
+    let mut query = scope(call)?.query(call, PAGE);
     let mut deleted = Vec::new();
     loop {
         let page = call.api.store.list(&query).await.map_err(store_error)?;
-        let deletions = page.items.iter().map(|item| delete_object(&call, &item.key, &options));
+        let deletions = page.items.iter().map(|item| delete_object(call, &item.key, options));
         let deletions: Vec<_> = deletions.collect();
         let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
         for outcome in outcomes {
@@ -39,7 +47,7 @@ pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
                 let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
                 (query.after, query.at) = (Some(Position { namespace, name }), Some(page.revision));
             }
-            _ => return render::list(&call, page.revision, deleted),
+            _ => return Ok((page.revision, deleted)),
         }
     }
 }

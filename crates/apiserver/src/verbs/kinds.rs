@@ -40,6 +40,11 @@ pub fn typed(value: Value) -> Result<Object, String> {
     }
 }
 
+/// A text of an object; empty where it is absent.
+pub fn text<'a>(object: &'a Object, key: &str) -> &'a str {
+    object.get(key).and_then(Value::as_str).unwrap_or("")
+}
+
 /// The words for JSON of which not even version and kind can be read.
 pub fn unreadable(problem: &str) -> String {
     format!("couldn't get version/kind; json parse error: {problem}")

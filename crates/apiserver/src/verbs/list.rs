@@ -1,5 +1,7 @@
 //! list: many objects, streamed in constant memory from pages that all show the same revision.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::Response;
@@ -11,6 +13,7 @@ use super::continue_token::ContinueToken;
 use super::scope::{Scope, scope};
 use super::{Call, store_error, too_old};
 use crate::body::{Aborted, Body};
+use crate::registry::Served;
 use crate::render::ListFrame;
 use crate::request::list_options::{ListOptions, VersionMatch};
 
@@ -94,6 +97,7 @@ pub struct ListMetadata {
 /// Reads a list from the store, chunk by chunk.
 pub struct Reader {
     store: Store,
+    resource_type: Arc<Served>,
     query: ListQuery,
     /// One object, where the selection names it.
     lookup: Option<ObjectKey>,
@@ -114,6 +118,7 @@ impl Reader {
     pub fn of_state(call: &Call, scope: &Scope) -> Self {
         Self {
             store: call.api.store.clone(),
+            resource_type: call.resource_type.clone(),
             query: scope.query(call, CHUNK),
             lookup: scope.lookup(call),
             wanted: None,
@@ -184,7 +189,7 @@ impl Reader {
         }
         self.more = more;
         self.done = !more || self.wanted == Some(0);
-        Ok(items)
+        self.resource_type.all_of_version(items).await
     }
 
     /// A selection that names one object is a look-up.
@@ -196,7 +201,7 @@ impl Reader {
         };
         self.revision = Some(at);
         let found = self.store.get(key, Some(at)).await.map_err(|error| self.explain(error))?;
-        Ok(found.into_iter().collect())
+        self.resource_type.all_of_version(found.into_iter().collect()).await
     }
 
     /// What stands in the list's metadata, once all was read.

@@ -5,6 +5,8 @@ use jiff::Unit;
 use model::Attributes;
 use serde_json::{Map, Value, json};
 
+use super::definition::STATE;
+use crate::registry::custom::state as definition_state;
 use crate::registry::{Object, ResourceType};
 
 /// Deletion waits until the garbage collector has deleted all dependents.
@@ -102,8 +104,9 @@ pub fn attributes(resource_type: &ResourceType, object: &Object) -> Attributes {
     let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
     let strategy = &resource_type.strategy;
     let fields = strategy.selectable_fields().iter();
-    let fields = fields.map(|path| ((*path).to_owned(), strategy.field(object, path)));
-    Attributes::new(labels.collect(), fields.collect())
+    let fields = fields.map(|path| (path.clone().into_owned(), strategy.field(object, path)));
+    let state = resource_type.is_definition().then(|| (STATE.to_owned(), definition_state(object)));
+    Attributes::new(labels.collect(), fields.chain(state).collect())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod body;
 mod claims;
 mod continue_token;
 mod create;
+mod definition;
 mod delete;
 mod delete_collection;
 mod get;
@@ -33,7 +34,7 @@ use model::kinds::Writer;
 use crate::api::ApiServer;
 use crate::auth::Identity;
 use crate::body::Body;
-use crate::registry::Served;
+use crate::registry::{Definition, Served};
 use crate::render::{wants_pretty, warn_first};
 use crate::request::negotiate::{self, Form};
 use crate::request::path::ResourcePath;
@@ -45,6 +46,8 @@ pub(crate) struct Call {
     pub api: ApiServer,
     pub caller: Identity,
     pub resource_type: Arc<Served>,
+    /// Where the type comes from, if that is a definition.
+    pub definition: Option<Arc<Definition>>,
     pub place: ResourcePath,
     pub query: Query,
     pub headers: HeaderMap,
@@ -69,6 +72,7 @@ impl Call {
             api: self.api.clone(),
             caller: self.caller.clone(),
             resource_type,
+            definition: self.definition.clone(),
             place: self.place.clone(),
             query: self.query.clone(),
             headers: self.headers.clone(),
@@ -88,6 +92,9 @@ impl Call {
     }
 }
 
+/// How often a write is begun again when the definition of its type changes meanwhile.
+const DEFINITION_ATTEMPTS: usize = 8;
+
 /// Finds the resource type and calls the verb.
 pub(crate) async fn dispatch(
     api: &ApiServer,
@@ -98,29 +105,76 @@ pub(crate) async fn dispatch(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response<Body>, Error> {
-    let registry = api.registry();
-    let resource_type = registry
-        .find(&place.group, &place.version, &place.resource)
-        .filter(|resource_type| resource_type.fits(&place))
-        .ok_or_else(
-            || if registry.has_group(&place.group) { Error::PathNotFound } else { Error::NoSuchPage },
-        )?
-        .clone();
-    let verbs = resource_type.verbs_of(&place.subresource).ok_or(Error::PathNotFound)?;
-    // A namespaced object is made in its namespace, never across all of them.
-    let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
-    if !in_place || !verbs.contains(verb) {
-        return Err(Error::MethodNotAllowed {
-            group: String::new(),
-            resource: String::new(),
-            verb: String::new(),
-        });
-    }
+    let (resource_type, definition) = find(api, verb, &place)?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let form = negotiate::accepted(&headers, resource_type.offer(), streams, pretty)?;
-    let deprecated = resource_type.strategy.deprecated();
-    let call = Call { api: api.clone(), caller, resource_type, place, query, headers, body, form };
+    let mut call =
+        Call { api: api.clone(), caller, resource_type, definition, place, query, headers, body, form };
+    for _ in 1..DEFINITION_ATTEMPTS {
+        let Some(definition) = call.definition.clone().filter(|_| verb.is_mutating()) else { break };
+        match run(call.about(call.resource_type.clone()), verb).await {
+            Err(Error::DefinitionChanged) => {
+                api.catalog.moves_on(&definition).await?;
+                (call.resource_type, call.definition) = find(api, verb, &call.place)?;
+            }
+            answer => return answer,
+        }
+    }
+    run(call, verb).await
+}
+
+/// Deletes all objects of a definition, or begins their deletion.
+pub(crate) async fn delete_instances(api: &ApiServer, definition: &Arc<Definition>) -> Result<(), Error> {
+    let Some(resource_type) = definition.stored().cloned() else { return Ok(()) };
+    let call = Call {
+        api: api.clone(),
+        caller: Identity::authenticated("system:apiserver", ["system:masters".to_owned()]),
+        resource_type,
+        definition: Some(definition.clone()),
+        place: ResourcePath::default(),
+        query: Query::parse(""),
+        headers: HeaderMap::new(),
+        body: Bytes::new(),
+        form: Form::STORED,
+    };
+    delete_collection::delete_all(&call, &options::DeleteOptions::default()).await.map(drop)
+}
+
+/// The type that a path is about, if it takes the verb.
+fn find(
+    api: &ApiServer,
+    verb: Verb,
+    place: &ResourcePath,
+) -> Result<(Arc<Served>, Option<Arc<Definition>>), Error> {
+    let registry = api.registry();
+    let found = registry.find(&place.group, &place.version, &place.resource).filter(|of| of.fits(place));
+    let Some(resource_type) = found else {
+        let known = registry.has_group(&place.group);
+        return Err(if known { Error::PathNotFound } else { Error::NoSuchPage });
+    };
+    let is_custom = resource_type.custom.is_some();
+    // A namespaced object is made in its namespace, never across all of them.
+    let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
+    match resource_type.verbs_of(&place.subresource) {
+        _ if is_custom && !in_place => return Err(Error::NoSuchPage),
+        None if is_custom => return Err(resource_type.not_found(&place.name)),
+        None => return Err(Error::PathNotFound),
+        Some(verbs) if in_place && verbs.contains(verb) => {}
+        Some(_) => {
+            return Err(Error::MethodNotAllowed {
+                group: String::new(),
+                resource: String::new(),
+                verb: String::new(),
+            });
+        }
+    }
+    let definition = registry.definition(&place.group, &place.resource).filter(|_| is_custom);
+    Ok((resource_type.clone(), definition.cloned()))
+}
+
+async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
+    let deprecated = call.resource_type.strategy.deprecated().map(str::to_owned);
     let mut answer = match verb {
         _ if call.place.subresource == "scale" => scale::scale(call, verb).await,
         Verb::Create => create::create(call).await,
@@ -133,7 +187,7 @@ pub(crate) async fn dispatch(
         Verb::DeleteCollection => delete_collection::delete_collection(call).await,
     }?;
     if let Some(warning) = deprecated {
-        warn_first(&mut answer, warning);
+        warn_first(&mut answer, &warning);
     }
     Ok(answer)
 }

@@ -68,7 +68,7 @@ pub enum Propagation {
 }
 
 /// Options of delete and deletecollection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
     /// Do everything but delete.
     pub dry_run: bool,

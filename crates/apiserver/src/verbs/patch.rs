@@ -7,7 +7,7 @@ use model::{Revision, json};
 use serde_json::Value;
 
 use super::Call;
-use super::body::{Decoded, duplicate_fields, shape};
+use super::body::{Decoded, Unfit, duplicate_fields, shape};
 use super::options::WriteOptions;
 use super::update::check_place;
 use super::write::{self, Change, Changed};
@@ -17,6 +17,7 @@ use crate::request::negotiate::content_type;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// A patch that can be applied to any state of the object.
@@ -47,8 +48,8 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
         (JSON_PATCH, _) => Ok(PatchKind::Json),
         (MERGE_PATCH, _) => Ok(PatchKind::Merge),
         (STRATEGIC_PATCH, Some((schema, of))) => Ok(PatchKind::Strategic(schema, of)),
-        (STRATEGIC_PATCH, None) => {
-            let accepted = [JSON_PATCH, MERGE_PATCH].map(str::to_owned).to_vec();
+        (_, None) => {
+            let accepted = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH].map(str::to_owned).to_vec();
             Err(Error::UnsupportedMediaType { accepted })
         }
         _ => Err(Error::UnsupportedMediaType { accepted: Vec::new() }),
@@ -85,7 +86,10 @@ impl Change for Patch {
             complaints.iter_mut().for_each(|complaint| complaint.insert_str(0, "json patch "));
         }
         let shaped = shape(resource_type, object, complaints, self.options.field_validation);
-        let Decoded { mut object, warnings } = shaped.map_err(|unfit| self.unfit(&unfit.reason))?;
+        let Decoded { mut object, warnings } = shaped.map_err(|unfit| match unfit {
+            Unfit::Shape { reason, .. } => self.unfit(&reason),
+            Unfit::Other(error) => error,
+        })?;
         check_place(call, &mut object)?;
         // What the patch did not touch is not a precondition of the client's.
         if super::metadata::text(&object, "resourceVersion") == revision.to_string() && !self.names_revision()

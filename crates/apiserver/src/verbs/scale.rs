@@ -12,10 +12,11 @@ use super::body::{self, Decoded};
 use super::options::WriteOptions;
 use super::patch::Patch;
 use super::update::{check_place, check_uid};
-use super::write::{self, Change, Changed, parse_stored};
+use super::write::{self, Change, Changed};
 use super::{Call, store_error};
 use crate::body::Body;
 use crate::kinds;
+use crate::registry::custom::{self, ScalePaths};
 use crate::registry::{Object, Served};
 use crate::render;
 use crate::request::verb::Verb;
@@ -40,7 +41,7 @@ impl Scale {
         let key = self.object.key();
         let found = self.object.api.store.get(&key, None).await.map_err(store_error)?;
         let found = found.ok_or_else(|| self.object.resource_type.not_found(&key.name))?;
-        self.render(&parse_stored(&found)?, &[])
+        self.render(&self.object.resource_type.read(&found).await?, &[])
     }
 
     async fn update(&self) -> Result<Response<Body>, Error> {
@@ -64,8 +65,22 @@ impl Scale {
     }
 
     fn render(&self, object: &Object, warnings: &[String]) -> Result<Response<Body>, Error> {
-        let bytes: Bytes = serde_json::to_vec(&scale_of(object)).expect("a JSON value always encodes").into();
+        let scale = shown(&self.object, object)?;
+        let bytes: Bytes = serde_json::to_vec(&scale).expect("a JSON value always encodes").into();
         render::object(&self.shown, StatusCode::OK, &bytes, warnings)
+    }
+}
+
+/// Where a definition says that the scale is.
+fn paths(call: &Call) -> Option<&ScalePaths> {
+    call.resource_type.custom.as_ref()?.version().scale.as_ref()
+}
+
+/// The scale of an object.
+fn shown(call: &Call, object: &Object) -> Result<Object, Error> {
+    match paths(call) {
+        Some(paths) => custom::scale::scale_of(paths, object).map_err(|message| Error::Internal { message }),
+        None => Ok(scale_of(object)),
     }
 }
 
@@ -86,14 +101,17 @@ impl Change for SetScale<'_> {
                 check_uid(call, &scale.object, old)?;
                 scale.clone()
             }
-            Wanted::Patch(patch) => patch.apply(self.shown, &scale_of(old), revision)?,
+            Wanted::Patch(patch) => patch.apply(self.shown, &shown(call, old)?, revision)?,
         };
         let errors = validate_scale(&scale.object);
         if !errors.is_empty() {
             return Err(self.shown.resource_type.invalid(&call.place.name, errors));
         }
         let mut object = old.clone();
-        set_scale(&mut object, &scale.object);
+        match paths(call) {
+            Some(paths) => custom::scale::set_scale(paths, &mut object, &scale.object),
+            None => set_scale(&mut object, &scale.object),
+        }
         Ok(Changed { object, warnings: scale.warnings })
     }
 }

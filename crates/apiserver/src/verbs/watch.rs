@@ -84,6 +84,8 @@ struct Feed {
     bookmarks: Option<Interval>,
     end: Instant,
     shutdown: Shutdown,
+    /// Rings when the definition of the type has changed or is gone.
+    definition: Shutdown,
     _counted: Counted,
 }
 
@@ -112,6 +114,12 @@ impl Feed {
             // A client may name any number of seconds; a day is as good as for ever.
             end: now + Duration::from_secs(seconds.min(86_400)),
             shutdown: call.api.shutdown.clone(),
+            definition: call
+                .resource_type
+                .custom
+                .as_ref()
+                .map(|view| view.versions.ended.clone())
+                .unwrap_or_default(),
             _counted: Counted::new(&call.api.metrics.watches),
         }
     }
@@ -168,13 +176,14 @@ impl Feed {
         let wake = tokio::select! {
             biased;
             () = self.shutdown.requested() => Wake::End,
+            () = self.definition.requested() => Wake::End,
             () = tokio::time::sleep_until(self.end) => Wake::End,
             events = watch.next() => Wake::Events(events),
             () = tick => Wake::Bookmark,
         };
         let position = watch.position();
         match wake {
-            Wake::Events(events) => self.events(events),
+            Wake::Events(events) => self.events(events).await,
             Wake::Bookmark => self.bookmark(position),
             Wake::End => {
                 self.phase = Phase::Over;
@@ -183,7 +192,7 @@ impl Feed {
         }
     }
 
-    fn events(&mut self, events: Result<Vec<store::Event>, store::Error>) -> Result<Bytes, Error> {
+    async fn events(&mut self, events: Result<Vec<store::Event>, store::Error>) -> Result<Bytes, Error> {
         let events = events.map_err(|error| match error {
             store::Error::Expired { requested, compacted } => Error::Expired {
                 message: format!("too old resource version: {requested} ({compacted})"),
@@ -192,11 +201,11 @@ impl Feed {
             error => store_error(error),
         })?;
         if let [event] = events.as_slice() {
-            return self.frame.shared(event);
+            return self.frame.shared(event).await;
         }
         let mut out = BytesMut::with_capacity(PIECE);
         for event in &events {
-            out.extend_from_slice(&self.frame.shared(event)?);
+            out.extend_from_slice(&self.frame.shared(event).await?);
         }
         Ok(out.freeze())
     }

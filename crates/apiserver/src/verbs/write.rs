@@ -2,12 +2,14 @@
 
 use http::{Response, StatusCode};
 use jiff::Timestamp;
+use model::Revision;
 use model::error::{Error, FieldError};
 use model::validation::{validate_object_meta, validate_object_meta_update};
-use model::{Encoded, Revision};
 use serde_json::Value;
 use store::{Precondition, Stored, Write};
 
+use super::create::Failure;
+use super::definition::{has_moved, settle};
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
 use super::{Call, claims, store_error};
@@ -53,7 +55,7 @@ pub async fn changed(
         let Some(head) = call.api.store.get(&key, None).await.map_err(store_error)? else {
             return Err(call.resource_type.not_found(&key.name));
         };
-        let old = parse_stored(&head)?;
+        let old = call.resource_type.read(&head).await?;
         let Changed { mut object, mut warnings } = change.apply(call, &old, head.revision)?;
         let pinned = check_preconditions(call, &object, &head)?;
         put_back(call, &mut object, &old);
@@ -64,11 +66,15 @@ pub async fn changed(
         warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         match commit(call, &head, (&object, &old), options.dry_run).await {
             Ok(value) => return Ok((value, warnings)),
-            Err(error) if claims::was_contested(&error, &key) => contested = true,
-            Err(store::Error::Conflict { .. }) if pinned => return Err(modified(call)),
-            Err(store::Error::Conflict { .. }) => {}
-            Err(store::Error::NotFound { .. }) => return Err(call.resource_type.not_found(&key.name)),
-            Err(error) => return Err(store_error(error)),
+            Err(Failure::Of(error)) => return Err(error),
+            Err(Failure::Store(error)) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
+            Err(Failure::Store(error)) if claims::was_contested(&error, &key) => contested = true,
+            Err(Failure::Store(store::Error::Conflict { .. })) if pinned => return Err(modified(call)),
+            Err(Failure::Store(store::Error::Conflict { .. })) => {}
+            Err(Failure::Store(store::Error::NotFound { .. })) => {
+                return Err(call.resource_type.not_found(&key.name));
+            }
+            Err(Failure::Store(error)) => return Err(store_error(error)),
         }
     }
     Err(modified(call))
@@ -80,28 +86,32 @@ async fn commit(
     head: &Stored,
     (object, old): (&Object, &Object),
     dry_run: bool,
-) -> Result<bytes::Bytes, store::Error> {
+) -> Result<bytes::Bytes, Failure> {
     let resource_type = &call.resource_type;
-    let body = Encoded::new(object);
+    let body = resource_type.sealed(object).await?;
     let unchanged = body.at(head.revision);
     let ends = is_being_deleted(object) && may_go(resource_type, object);
     if dry_run || (!ends && unchanged == head.value) {
-        return Ok(unchanged);
+        return Ok(resource_type.of_version(unchanged, head.revision).await?);
     }
     let key = head.key.clone();
     let expect = Precondition { revision: Some(head.revision), uid: None };
     let attributes = attributes(resource_type, object);
     let write = if ends {
         // Watchers see the object as it was stored last, with the finalizer that is now gone.
-        Write::Delete { key, expect, attributes, body: Encoded::new(old) }
+        Write::Delete { key, expect, attributes, body: resource_type.sealed(old).await? }
     } else {
         Write::Update { key, expect, attributes, body }
     };
     let mut writes = vec![write];
     writes.extend(claims::steps(call, (!ends).then_some(object), Some(old)).await?);
-    let written = call.api.store.write(writes).await?;
+    let written = call.write(writes).await?;
     // Of an object that ended here the client gets the last state that it had.
-    Ok(if ends { unchanged } else { written.into_iter().next().map_or(unchanged, |written| written.value) })
+    let (value, revision) = match written.into_iter().next() {
+        Some(written) if !ends => (written.value, written.revision),
+        _ => (unchanged, head.revision),
+    };
+    Ok(resource_type.of_version(value, revision).await?)
 }
 
 /// Compares the resourceVersion of the new object with the head's. True if the client named a revision.
@@ -151,14 +161,17 @@ fn put_back(call: &Call, new: &mut Object, old: &Object) {
 fn prepare(call: &Call, new: &mut Object, old: &Object) {
     let resource_type = &call.resource_type;
     resource_type.strategy.prepare_update(new, old, &call.place.subresource);
-    resource_type.strategy.stamp(new, Some(old), &call.writer(&metadata::time(now())));
+    let time = metadata::time(now());
+    resource_type.strategy.stamp(new, Some(old), &call.writer(&time));
+    settle(call, new, &time);
     let differs = || {
-        let rest = |object: &Object| {
-            let mut rest = object.clone();
-            rest.retain(|key, _| key != "metadata" && key != "status");
-            rest
+        let counts = |key: &&String| match key.as_str() {
+            "metadata" => false,
+            "status" => resource_type.strategy.counts_status(),
+            _ => true,
         };
-        rest(new) != rest(old)
+        let has_changed = |key: &String| new.get(key) != old.get(key);
+        new.keys().chain(old.keys()).filter(counts).any(has_changed)
     };
     let annotations =
         |object| metadata::metadata(object).and_then(|metadata| metadata.get("annotations")).cloned();
@@ -178,14 +191,6 @@ fn validate_update(call: &Call, new: &Object, old: &Object) -> Result<(), Error>
     errors.extend(validate_object_meta_update(new, old));
     errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
-}
-
-/// A stored object as a tree. Only writes and transformations pay for this.
-pub fn parse_stored(head: &Stored) -> Result<Object, Error> {
-    serde_json::from_slice(&head.value).map_err(|error| {
-        tracing::error!(key = %head.key, %error, "a stored object cannot be read");
-        Error::Internal { message: format!("the stored object {} cannot be read", head.key) }
-    })
 }
 
 /// The present time, taken once per request.

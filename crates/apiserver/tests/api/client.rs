@@ -81,6 +81,13 @@ impl Client {
         Self { service: ApiService::new(api.clone(), admin), api, store }
     }
 
+    /// Another server on the same store.
+    pub async fn restarted(&self) -> Self {
+        let api = ApiServer::builder(self.store.clone()).build().await.unwrap();
+        let admin = Identity::authenticated("admin", ["system:masters".to_owned()]);
+        Self { service: ApiService::new(api.clone(), admin), api, store: self.store.clone() }
+    }
+
     /// The same server as another caller sees it.
     pub fn as_caller(&self, caller: Identity) -> Self {
         let service = ApiService::new(self.api.clone(), caller);

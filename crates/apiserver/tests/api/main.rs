@@ -7,6 +7,7 @@ mod bodies;
 mod bootstrap;
 mod client;
 mod collections;
+mod custom;
 mod discovery;
 mod lists;
 mod namespaces;

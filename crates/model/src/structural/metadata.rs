@@ -12,16 +12,17 @@ fn object_meta() -> TypeId {
     schema::builtin().by_name(name).expect("the table of types has it")
 }
 
-/// Brings the metadata of an object into its type; the paths below it that are unknown.
+/// Brings the metadata of an object into its type; a sentence for each field that is unknown.
 pub fn read(object: &mut Map<String, Value>) -> Result<Vec<String>, Mismatch> {
     let Some(metadata) = object.get_mut("metadata") else { return Ok(Vec::new()) };
     let checked = schema::check(schema::builtin(), object_meta(), metadata)?;
-    if let Some(metadata) =
-        metadata.as_object_mut().filter(|metadata| metadata["creationTimestamp"].is_null())
+    if let Some(metadata) = metadata.as_object_mut()
+        && metadata.get("creationTimestamp").is_some_and(Value::is_null)
     {
         metadata.remove("creationTimestamp");
     }
-    Ok(checked.unknown)
+    let below = |sentence: String| sentence.replacen("unknown field \"", "unknown field \"metadata.", 1);
+    Ok(checked.unknown.into_iter().map(below).collect())
 }
 
 /// The same for each embedded object; refuses values of wrong types.

@@ -1,0 +1,208 @@
+//! What the server says of a definition: which of its names are its own, and whether it is established. Pure.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::registry::Object;
+
+/// The finalizer that holds a definition until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// A condition: type, status, reason, message.
+type Condition<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+/// Takes the names that a definition asks for, as far as no other of its group has them, and says so in its conditions.
+/// `others` are the names that the others have.
+pub(crate) fn settle<'a>(definition: &mut Object, others: impl Iterator<Item = &'a Value>, now: &str) {
+    let wanted = definition.get("spec").and_then(|spec| spec.get("names")).cloned().unwrap_or_default();
+    let status = part(definition, "status");
+    let had = status.get("acceptedNames").cloned().unwrap_or_default();
+    if wanted == had && !wanted.is_null() {
+        return;
+    }
+    let (accepted, conflict) = accept(&wanted, &had, &Taken::of(others));
+    status.insert("acceptedNames".to_owned(), accepted);
+    match &conflict {
+        Some((reason, message)) => set_condition(status, ("NamesAccepted", "False", reason, message), now),
+        None => set_condition(status, ("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now),
+    }
+    if conflict.is_none() && !is_true(status, "Established") {
+        let message = "the initial names have been accepted";
+        set_condition(status, ("Established", "True", "InitialNamesAccepted", message), now);
+    } else if condition(status, "Established").is_none() {
+        set_condition(status, ("Established", "False", "NotAccepted", "not all names are accepted"), now);
+    }
+}
+
+/// Begins the end of a definition: its objects go first.
+pub(crate) fn begin_end(definition: &mut Object, now: &str) {
+    let metadata = part(definition, "metadata");
+    metadata.insert("deletionTimestamp".to_owned(), now.into());
+    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+    if let Value::Array(names) = finalizers
+        && !names.iter().any(|name| name == CLEANUP)
+    {
+        names.push(CLEANUP.into());
+    }
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_condition(
+        part(definition, "status"),
+        ("Terminating", "True", "InstanceDeletionPending", message),
+        now,
+    );
+}
+
+/// The names that others have: of resources, and of kinds.
+#[derive(Default)]
+struct Taken<'a> {
+    resources: BTreeSet<&'a str>,
+    kinds: BTreeSet<&'a str>,
+}
+
+impl<'a> Taken<'a> {
+    fn of(others: impl Iterator<Item = &'a Value>) -> Self {
+        let mut taken = Self::default();
+        for names in others {
+            taken.resources.extend(["plural", "singular"].map(|key| text(names, key)));
+            taken.resources.extend(texts(names, "shortNames"));
+            taken.kinds.extend(["kind", "listKind"].map(|key| text(names, key)));
+        }
+        taken
+    }
+}
+
+/// The names that can be taken, and why not all of them can.
+fn accept(wanted: &Value, had: &Value, taken: &Taken<'_>) -> (Value, Option<(&'static str, String)>) {
+    let mut accepted = had.as_object().cloned().unwrap_or_default();
+    let mut conflict = None;
+    let in_use = |name: &str| format!("{} is already in use", model::error::quote(name));
+    let fields = [
+        ("plural", &taken.resources, "PluralConflict"),
+        ("singular", &taken.resources, "SingularConflict"),
+        ("shortNames", &taken.resources, "ShortNamesConflict"),
+        ("kind", &taken.kinds, "KindConflict"),
+        ("listKind", &taken.kinds, "ListKindConflict"),
+    ];
+    for (key, taken, reason) in fields {
+        let problems: Vec<String> = if key == "shortNames" {
+            let own: BTreeSet<&str> = texts(had, key).collect();
+            let fresh = texts(wanted, key).filter(|name| !own.contains(name));
+            fresh.filter(|name| taken.contains(name)).map(in_use).collect()
+        } else {
+            let name = text(wanted, key);
+            (name != text(had, key) && taken.contains(name)).then(|| in_use(name)).into_iter().collect()
+        };
+        match problems.as_slice() {
+            [] => copy(&mut accepted, wanted, key),
+            [one] => conflict = Some((reason, one.clone())),
+            several => conflict = Some((reason, format!("[{}]", several.join(", ")))),
+        }
+    }
+    copy(&mut accepted, wanted, "categories");
+    // These two are there even if they are not accepted.
+    for key in ["kind", "plural"] {
+        accepted.entry(key).or_insert_with(|| "".into());
+    }
+    (accepted.into(), conflict)
+}
+
+fn copy(to: &mut Map<String, Value>, from: &Value, key: &str) {
+    match from.get(key) {
+        Some(value) => to.insert(key.to_owned(), value.clone()),
+        None => to.remove(key),
+    };
+}
+
+fn set_condition(status: &mut Object, (kind, state, reason, message): Condition<'_>, now: &str) {
+    let mut new = json!({
+        "type": kind, "status": state, "lastTransitionTime": now, "reason": reason, "message": message,
+    });
+    if !status.get("conditions").is_some_and(Value::is_array) {
+        status.insert("conditions".to_owned(), json!([]));
+    }
+    let Some(Value::Array(conditions)) = status.get_mut("conditions") else { return };
+    match conditions.iter_mut().find(|condition| text(condition, "type") == kind) {
+        Some(old) => {
+            if text(old, "status") == state {
+                new["lastTransitionTime"] = old["lastTransitionTime"].take();
+            }
+            *old = new;
+        }
+        None => conditions.push(new),
+    }
+}
+
+fn condition<'a>(status: &'a Object, kind: &str) -> Option<&'a Value> {
+    let conditions = status.get("conditions").and_then(Value::as_array)?;
+    conditions.iter().find(|condition| text(condition, "type") == kind)
+}
+
+fn is_true(status: &Object, kind: &str) -> bool {
+    condition(status, kind).is_some_and(|condition| text(condition, "status") == "True")
+}
+
+fn part<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
+    let part = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
+    if !part.is_object() {
+        *part = Value::Object(Map::new());
+    }
+    part.as_object_mut().expect("it was made an object just now")
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn texts<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a str> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(names: Value) -> Object {
+        json!({"spec": {"names": names}, "status": {}}).as_object().unwrap().clone()
+    }
+
+    fn reasons(definition: &Object) -> Vec<String> {
+        let conditions = definition["status"]["conditions"].as_array().unwrap().iter();
+        conditions
+            .map(|c| format!("{}={} {}", text(c, "type"), text(c, "status"), text(c, "reason")))
+            .collect()
+    }
+
+    #[test]
+    fn free_names_are_taken() {
+        let mut fresh =
+            definition(json!({"plural": "as", "kind": "A", "listKind": "AList", "singular": "a"}));
+        settle(&mut fresh, [].iter(), "now");
+        assert_eq!(
+            reasons(&fresh),
+            ["NamesAccepted=True NoConflicts", "Established=True InitialNamesAccepted"]
+        );
+        assert_eq!(fresh["status"]["acceptedNames"], fresh["spec"]["names"]);
+    }
+
+    #[test]
+    fn names_of_others_are_refused_and_taken_when_they_are_free() {
+        let names = json!({"plural": "bs", "kind": "A", "listKind": "BList", "singular": "b", "shortNames": ["a", "c"]});
+        let other =
+            [json!({"plural": "as", "kind": "A", "listKind": "AList", "singular": "a", "shortNames": ["c"]})];
+        let mut second = definition(names);
+        settle(&mut second, other.iter(), "then");
+        assert_eq!(reasons(&second), ["NamesAccepted=False KindConflict", "Established=False NotAccepted"]);
+        assert_eq!(second["status"]["conditions"][0]["message"], "\"A\" is already in use");
+        assert_eq!(
+            second["status"]["acceptedNames"],
+            json!({"kind": "", "plural": "bs", "listKind": "BList", "singular": "b"})
+        );
+        settle(&mut second, [].iter(), "now");
+        assert_eq!(
+            reasons(&second),
+            ["NamesAccepted=True NoConflicts", "Established=True InitialNamesAccepted"]
+        );
+        assert_eq!(second["status"]["conditions"][0]["lastTransitionTime"], "now");
+    }
+}

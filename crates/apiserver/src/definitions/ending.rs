@@ -1,0 +1,121 @@
+//! The task that looks after definitions: objects of those that end go first, and names that became free are taken.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use http::Method;
+use model::error::Error;
+use model::{Resource, Revision, Selector, Uid};
+use serde_json::{Value, json};
+use store::{ListQuery, WatchScope};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::conditions::CLEANUP;
+use crate::api::{ApiServer, Parts};
+use crate::bootstrap::ask;
+use crate::registry::Definition;
+use crate::verbs::{delete_instances, store_error};
+
+/// How long to wait before something is tried again that failed.
+const PAUSE: Duration = Duration::from_millis(500);
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// Looks at the definitions whenever the registry has changed, until it is dropped.
+pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver<Revision>) {
+    let mut ending = JoinSet::new();
+    let mut begun: BTreeMap<String, Uid> = BTreeMap::new();
+    loop {
+        let Some(api) = server.upgrade().map(ApiServer::of) else { return };
+        let registry = api.registry();
+        begun.retain(|name, uid| registry.by_name(name).is_some_and(|definition| definition.uid == *uid));
+        for definition in registry.all_definitions() {
+            if definition.is_held && !begun.contains_key(&definition.name()) {
+                begun.insert(definition.name(), definition.uid.clone());
+                ending.spawn(end(server.clone(), definition.clone()));
+            } else if !definition.has_all_names && !definition.is_ending {
+                take_names(&api, definition).await;
+            }
+        }
+        drop((registry, api));
+        while ending.try_join_next().is_some() {}
+        if reached.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Every write of a definition takes the names that are free: one that changes nothing else does.
+async fn take_names(api: &ApiServer, definition: &Definition) {
+    let path = format!("{DEFINITIONS}/{}/status", definition.name());
+    match ask(api, Method::PATCH, &path, "{}".to_owned()).await {
+        Ok(200 | 404 | 409) => {}
+        Ok(code) => tracing::warn!(path, code, "the names of a definition could not be looked at again"),
+        Err(error) => tracing::warn!(path, %error, "the names of a definition could not be looked at again"),
+    }
+}
+
+/// Deletes the objects of a definition, waits until they are gone, and lets the definition go. Whoever else does the same at the
+/// same time, on another server, does no harm.
+async fn end(server: Weak<Parts>, definition: Arc<Definition>) {
+    loop {
+        let Some(api) = server.upgrade().map(ApiServer::of) else { return };
+        let outcome = async {
+            delete_instances(&api, &definition).await?;
+            let store = api.store.clone();
+            // The server may go while objects wait for their finalizers.
+            drop(api);
+            gone(&store, &definition).await.map_err(store_error)?;
+            let Some(api) = server.upgrade().map(ApiServer::of) else { return Ok(()) };
+            release(&api, &definition).await
+        };
+        match outcome.await {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::warn!(name = definition.name(), %error, "a definition cannot end yet; trying again");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Waits until there are no objects any more. None come meanwhile: the definition is ending.
+async fn gone(store: &store::Store, definition: &Definition) -> Result<(), store::Error> {
+    let resource = Resource::new(&definition.group, &definition.plural);
+    let query = ListQuery {
+        resource: resource.clone(),
+        namespace: None,
+        selector: Selector::default(),
+        at: None,
+        after: None,
+        limit: 1,
+    };
+    let page = store.list(&query).await?;
+    if page.items.is_empty() {
+        return Ok(());
+    }
+    let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
+    let mut watch = store.watch(scope, page.revision).await?;
+    loop {
+        watch.next().await?;
+        if store.list(&query).await?.items.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Takes the finalizer away; if it was the last one, the definition goes.
+async fn release(api: &ApiServer, definition: &Definition) -> Result<(), Error> {
+    let found = api.store.get(&definition.key(), None).await.map_err(store_error)?;
+    let Some(found) = found.filter(|found| found.uid == definition.uid) else { return Ok(()) };
+    let object: Value = serde_json::from_slice(&found.value).unwrap_or_default();
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let others: Vec<&Value> = finalizers.into_iter().flatten().filter(|name| *name != CLEANUP).collect();
+    let patch = json!({"metadata": {"resourceVersion": found.revision.to_string(), "finalizers": others}});
+    let path = format!("{DEFINITIONS}/{}", definition.name());
+    match ask(api, Method::PATCH, &path, patch.to_string()).await? {
+        200 | 404 => Ok(()),
+        code => Err(Error::Internal { message: format!("{path}: {code}") }),
+    }
+}

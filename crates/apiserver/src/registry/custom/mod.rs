@@ -1,0 +1,14 @@
+//! Types that come from definitions: read from the stored objects, made ready for requests.
+
+mod definition;
+mod finalizers;
+mod opening;
+mod order;
+pub mod scale;
+mod strategy;
+mod version;
+
+pub use definition::Definition;
+pub(crate) use definition::{Read, state};
+pub use order::version_order;
+pub use version::{ScalePaths, Schema, Version, Versions, View};

@@ -1,0 +1,139 @@
+//! What is particular to the objects of a definition when they are written, and how they look as rows.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use model::error::FieldError;
+use model::structural::Structural;
+
+use serde_json::Value;
+
+use super::finalizers::finalizer_warnings;
+use super::scale;
+use super::version::View;
+use crate::registry::{Object, Strategy, TableRenderer};
+
+/// The strategy of all types that come from definitions.
+pub struct Custom {
+    view: View,
+    /// The fields of all versions: whichever a client names, the index has it.
+    selectable: Vec<Cow<'static, str>>,
+}
+
+impl Custom {
+    /// The strategy of a version.
+    pub fn new(view: View) -> Self {
+        let all = view.versions.all.iter().flat_map(|version| version.selectable.names());
+        let mut selectable: Vec<Cow<'static, str>> = all.map(|name| name.to_owned().into()).collect();
+        selectable.sort();
+        selectable.dedup();
+        Self { view, selectable }
+    }
+
+    fn structural(&self) -> &Structural {
+        self.view.structural()
+    }
+
+    fn has_status(&self) -> bool {
+        self.view.version().has_status
+    }
+
+    fn check_scale(&self, object: &Object, subresource: &str) -> Vec<FieldError> {
+        let paths = self.view.version().scale.as_ref();
+        paths.map(|paths| scale::validate(paths, object, subresource == "status")).unwrap_or_default()
+    }
+}
+
+impl Strategy for Custom {
+    fn decode(&self, object: &mut Object) -> Result<Vec<String>, String> {
+        self.structural().decode(object)
+    }
+
+    fn default(&self, object: &mut Object) {
+        self.structural().default(object);
+    }
+
+    fn prepare_create(&self, object: &mut Object) {
+        if self.has_status() {
+            object.remove("status");
+        }
+    }
+
+    fn validate_create(&self, object: &Object) -> Vec<FieldError> {
+        let mut errors = self.structural().validate(object, None);
+        errors.extend(self.check_scale(object, ""));
+        errors
+    }
+
+    fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
+        if subresource == "status" {
+            let status = new.remove("status");
+            *new = old.clone();
+            match status {
+                Some(status) => new.insert("status".to_owned(), status),
+                None => new.remove("status"),
+            };
+        } else if self.has_status() {
+            match old.get("status") {
+                Some(status) => new.insert("status".to_owned(), status.clone()),
+                None => new.remove("status"),
+            };
+        }
+    }
+
+    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {
+        let mut errors = match subresource {
+            "status" => self.structural().validate_status(new, old),
+            _ => self.structural().validate(new, Some(old)),
+        };
+        errors.extend(self.check_scale(new, subresource));
+        errors
+    }
+
+    fn deprecated(&self) -> Option<&str> {
+        self.view.version().warning.as_deref()
+    }
+
+    fn warnings(&self, new: &Object, old: Option<&Object>) -> Vec<String> {
+        finalizer_warnings(new, old)
+    }
+
+    fn counts_generations(&self) -> bool {
+        true
+    }
+
+    fn counts_status(&self) -> bool {
+        !self.has_status()
+    }
+
+    fn unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn check_field(&self, path: &str) -> Result<(), String> {
+        let mut own = self.view.version().selectable.names();
+        if matches!(path, "metadata.name" | "metadata.namespace") || own.any(|name| name == path) {
+            return Ok(());
+        }
+        Err(format!("field label not supported: {path}"))
+    }
+
+    fn selectable_fields(&self) -> &[Cow<'static, str>] {
+        &self.selectable
+    }
+
+    fn field(&self, object: &Object, path: &str) -> String {
+        let has = self.view.versions.all.iter().find(|v| v.selectable.names().any(|name| name == path));
+        has.map(|version| version.selectable.value(object, path)).unwrap_or_default()
+    }
+}
+
+impl TableRenderer for Custom {
+    fn columns(&self) -> Vec<Value> {
+        self.view.version().columns.definitions()
+    }
+
+    fn cells(&self, object: &Object, now: Timestamp) -> Vec<Value> {
+        self.view.version().columns.cells(object, now)
+    }
+}

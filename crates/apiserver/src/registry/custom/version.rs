@@ -1,0 +1,134 @@
+//! The versions of a definition, each with its schema, which is compiled when it is first needed.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use model::Revision;
+use model::structural::{Columns, Selectable, Structural};
+use process::Shutdown;
+use serde_json::Value;
+
+use super::order::version_order;
+
+/// What the types of one definition share.
+pub struct Versions {
+    /// The group of all of them.
+    pub group: Arc<str>,
+    /// The kind of their objects.
+    pub kind: String,
+    /// The kind of their lists.
+    pub list_kind: String,
+    /// All versions, served or not, in the order of the definition.
+    pub all: Vec<Version>,
+    /// Which of them objects are stored in: one of them, for a definition without versions has no types.
+    pub storage: usize,
+    /// Objects that were written later are as their schema wants them; older ones are brought into its shape when they are read.
+    pub since: Revision,
+    /// Rings when the definition has changed or is gone: what is under way with the objects ends.
+    pub ended: Shutdown,
+}
+
+impl Versions {
+    /// The version that objects are stored in.
+    pub fn storage(&self) -> &Version {
+        &self.all[self.storage]
+    }
+
+    /// The version of this name, with its group.
+    pub fn find(&self, api_version: &str) -> Option<&Version> {
+        self.all.iter().find(|version| version.api_version == api_version)
+    }
+}
+
+/// One version.
+pub struct Version {
+    /// For instance `v1`.
+    pub name: String,
+    /// For instance `example.io/v1`.
+    pub api_version: String,
+    /// Whether requests may name it.
+    pub served: bool,
+    /// What clients are told who use it, if it is deprecated.
+    pub warning: Option<String>,
+    /// Whether the status is written by itself.
+    pub has_status: bool,
+    /// The paths of its scale, if it has one.
+    pub scale: Option<ScalePaths>,
+    /// What field selectors may name.
+    pub selectable: Selectable,
+    /// How its objects look as rows.
+    pub columns: Columns,
+    /// What its objects look like.
+    pub schema: Arc<Schema>,
+}
+
+/// Where an object has what its scale shows, without the dot in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// The wanted number.
+    pub replicas: String,
+    /// The number that there is.
+    pub status_replicas: String,
+    /// What selects the pods, if there is such a field.
+    pub selector: Option<String>,
+}
+
+/// A schema as it was written, and compiled once it is needed.
+pub struct Schema {
+    /// The `openAPIV3Schema`, or nothing.
+    pub source: Bytes,
+    preserve_unknown_fields: bool,
+    compiled: OnceLock<Structural>,
+}
+
+impl Schema {
+    /// Compiled when it is first asked for.
+    pub fn new(source: Bytes, preserve_unknown_fields: bool) -> Self {
+        Self { source, preserve_unknown_fields, compiled: OnceLock::new() }
+    }
+
+    /// The compiled form.
+    pub fn structural(&self) -> &Structural {
+        self.compiled.get_or_init(|| Structural::compile(&self.value(), self.preserve_unknown_fields))
+    }
+
+    /// The schema as a tree.
+    pub fn value(&self) -> Value {
+        serde_json::from_slice(&self.source).unwrap_or_default()
+    }
+
+    /// Whether two are the same.
+    pub fn is(&self, other: &Self) -> bool {
+        self.source == other.source && self.preserve_unknown_fields == other.preserve_unknown_fields
+    }
+}
+
+/// One version of a definition, as types have it.
+#[derive(Clone)]
+pub struct View {
+    /// All versions.
+    pub versions: Arc<Versions>,
+    /// Which of them it is.
+    pub index: usize,
+}
+
+impl View {
+    /// The version itself.
+    pub fn version(&self) -> &Version {
+        &self.versions.all[self.index]
+    }
+
+    /// The compiled schema of the version.
+    pub fn structural(&self) -> &Structural {
+        self.version().schema.structural()
+    }
+}
+
+/// What Kubernetes tells clients who use a deprecated version for which the definition has no words of its own.
+pub fn deprecation(group: &str, kind: &str, version: &str, versions: &[(&str, bool)]) -> String {
+    let newer = versions.iter().filter(|(name, is_good)| *is_good && version_order(name, version).is_lt());
+    match newer.map(|(name, _)| *name).min_by(|a, b| version_order(a, b)) {
+        Some(newer) => format!("{group}/{version} {kind} is deprecated; use {group}/{newer} {kind}"),
+        None => format!("{group}/{version} {kind} is deprecated"),
+    }
+}

@@ -1,0 +1,96 @@
+//! A resource type, with what every request to it needs made ready.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use bytes::Bytes;
+use model::error::Error;
+use model::{Encoded, Resource, Revision};
+use store::Stored;
+
+use super::{Object, ResourceType};
+
+/// A resource type, with what every request to it needs made ready.
+pub struct Served {
+    resource_type: ResourceType,
+    /// Under which name its objects are stored.
+    pub resource: Resource,
+    /// A number of its own among all that show the same stored objects.
+    pub view: u32,
+    /// How an object begins on the wire. Objects are stored without kind, and without version or with the one that they are
+    /// stored in, so that a list shows them as Kubernetes does and several versions can be views of the same bytes.
+    pub opening: Bytes,
+}
+
+impl Served {
+    pub(super) fn new(resource_type: ResourceType, view: u32) -> Self {
+        let opening = format!(
+            "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
+            resource_type.kind,
+            resource_type.api_version()
+        );
+        Self { resource: resource_type.resource(), view, opening: opening.into(), resource_type }
+    }
+
+    /// A type that no path leads to, of objects that are made of others.
+    pub(crate) fn alone(resource_type: ResourceType) -> Self {
+        Self::new(resource_type, 0)
+    }
+
+    /// Stored bytes in the shape of this version; only where that differs are they parsed.
+    pub(crate) fn shown<'a>(&self, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+        let Some(conversion) = self.conversion() else { return Ok(Cow::Borrowed(stored)) };
+        let mut object = parse(stored)?;
+        (conversion.from_stored)(&mut object);
+        Ok(Cow::Owned(serde_json::to_vec(&object).expect("a JSON value always encodes")))
+    }
+}
+
+impl Served {
+    /// A stored object as a tree, in this version. Only writes and transformations pay for this.
+    pub(crate) async fn read(&self, stored: &Stored) -> Result<Object, Error> {
+        match &self.custom {
+            Some(view) => view.open(&stored.value, stored.revision).await,
+            None => parse(&stored.value),
+        }
+    }
+
+    /// Stored bytes as those of this version. Of a type without a definition all versions are views of the same bytes.
+    pub(crate) async fn of_version(&self, value: Bytes, revision: Revision) -> Result<Bytes, Error> {
+        match &self.custom {
+            Some(view) if !view.fits(&value, revision) => view.opened(&value, revision).await,
+            _ => Ok(value),
+        }
+    }
+
+    /// As [`Served::of_version`], for many.
+    pub(crate) async fn all_of_version(&self, mut items: Vec<Stored>) -> Result<Vec<Stored>, Error> {
+        if let Some(view) = &self.custom {
+            view.open_all(&mut items).await?;
+        }
+        Ok(items)
+    }
+
+    /// An object of this version as it is stored.
+    pub(crate) async fn sealed(&self, object: &Object) -> Result<Encoded, Error> {
+        match &self.custom {
+            Some(view) => view.sealed(object).await,
+            None => Ok(Encoded::new(object)),
+        }
+    }
+}
+
+fn parse(stored: &[u8]) -> Result<Object, Error> {
+    serde_json::from_slice(stored).map_err(|error| {
+        tracing::error!(%error, "a stored object cannot be read");
+        Error::Internal { message: "a stored object cannot be read".to_owned() }
+    })
+}
+
+impl Deref for Served {
+    type Target = ResourceType;
+
+    fn deref(&self) -> &ResourceType {
+        &self.resource_type
+    }
+}

@@ -1,0 +1,84 @@
+//! The definition that an object of a custom type needs: it has to be the one that the object was shaped by.
+
+use model::error::Error;
+use model::selector::{Requirement, Target, Test};
+use model::{Resource, Selector};
+use serde_json::Value;
+use store::{Precondition, Write, Written};
+
+use super::Call;
+use crate::definitions::conditions;
+use crate::registry::Object;
+
+/// The field of a definition that a write of its objects requires. Clients cannot select by it.
+pub const STATE: &str = "state";
+
+fn resource() -> Resource {
+    Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
+}
+
+/// What the store has to find when an object is written; `None` where there is no definition.
+pub fn requirement(call: &Call) -> Option<Write> {
+    let definition = call.definition.as_ref()?;
+    let key = definition.key();
+    let unchanged = Requirement {
+        target: Target::Field,
+        key: STATE.to_owned(),
+        test: Test::In(vec![definition.state.clone()]),
+    };
+    let expect = Precondition { revision: None, uid: Some(definition.uid.clone()) };
+    Some(Write::Require { key, expect, selector: Selector { requirements: vec![unchanged] } })
+}
+
+/// Refuses new objects of a type that is on its way out.
+pub fn check_create(call: &Call, name: &str) -> Result<(), Error> {
+    if call.definition.as_ref().is_none_or(|definition| !definition.is_ending) {
+        return Ok(());
+    }
+    Err(Error::Forbidden {
+        group: call.resource_type.group.clone(),
+        resource: call.resource_type.plural.clone(),
+        name: name.to_owned(),
+        message: "create not allowed while custom resource definition is terminating".to_owned(),
+    })
+}
+
+/// Whether a write failed because the definition is another one by now.
+pub fn has_moved(call: &Call, error: &store::Error) -> bool {
+    let key = match error {
+        store::Error::NotFound { key } | store::Error::Conflict { key, .. } => key,
+        _ => return false,
+    };
+    call.definition.is_some() && key.resource == resource()
+}
+
+impl Call {
+    /// Writes, if the definition of the type is still the one that the objects were shaped by. Who writes a definition comes back
+    /// when this server acts on it.
+    pub async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Written>, store::Error> {
+        writes.extend(requirement(self));
+        let written = self.api.store.write(writes).await?;
+        if self.resource_type.is_definition()
+            && let Some(last) = written.last()
+        {
+            let followed = self.api.catalog.follows(last.revision).await;
+            followed.map_err(|error| store::Error::Unavailable { reason: error.to_string() })?;
+        }
+        Ok(written)
+    }
+}
+
+/// Gives a definition the names that are free and the conditions that follow.
+pub fn settle(call: &Call, object: &mut Object, now: &str) {
+    if !call.resource_type.is_definition() {
+        return;
+    }
+    let registry = call.api.registry();
+    let text = |pointer: &[&str]| {
+        let value = pointer.iter().skip(1).fold(object.get(pointer[0]), |value, key| value?.get(key));
+        value.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let (group, plural) = (text(&["spec", "group"]), text(&["spec", "names", "plural"]));
+    let others = registry.definitions(&group).filter(|other| *other.plural != *plural);
+    conditions::settle(object, others.map(|other| &other.accepted_names), now);
+}
