@@ -31,6 +31,11 @@ fn decimal(text: &str) -> Option<u32> {
     })
 }
 
+/// Whether a text is a range of addresses.
+pub fn is_range(text: &str) -> bool {
+    Range::parse(text).is_some()
+}
+
 /// Whether a text is an address of IPv6.
 pub fn is_ipv6(text: &str) -> bool {
     matches!(ip(text), Some(IpAddr::V6(_)))

@@ -43,6 +43,7 @@ use crate::error::{FieldError, quote};
 use crate::names::NameRule;
 
 pub use address::strict_ip;
+pub(crate) use address::{ip, is_range};
 pub use age::human_duration;
 pub(crate) use age::since;
 pub use autoscaling::{scale_of, set_scale, validate_scale};

@@ -51,11 +51,21 @@ pub fn unrecognized(kind: &str, problem: &str, body: &[u8]) -> String {
 
 /// Reads `value` as `type_id` and brings it into the form that Go would write.
 pub fn check(schema: &Schema, type_id: TypeId, value: &mut Value) -> Result<Checked, Mismatch> {
+    check_at(schema, type_id, value, String::new())
+}
+
+/// The same for a value that stands at a path, which the paths of unknown fields begin with.
+pub(crate) fn check_at(
+    schema: &Schema,
+    type_id: TypeId,
+    value: &mut Value,
+    path: String,
+) -> Result<Checked, Mismatch> {
     if value.is_null() {
         *value = Value::Object(Map::new());
     }
     let top = Shape::Object(type_id);
-    let (stack, path, unknown) = (Vec::new(), String::new(), Vec::new());
+    let (stack, unknown) = (Vec::new(), Vec::new());
     let mut walk = Walk { schema, owner: None, stack, path, unknown, wrong: None };
     walk.value(&top, value)?;
     match walk.wrong {

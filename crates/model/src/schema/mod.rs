@@ -22,7 +22,7 @@ pub use table::parse;
 pub use types::{Entry, Field, ListKind, Name, Or, Patch, Schema, Shape, Type, TypeId, Wire};
 
 pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
-pub(crate) use check::{double, finish};
+pub(crate) use check::{check_at, double, finish};
 pub(crate) use time::{Precision, Timestamp};
 
 /// The text that the built-in kinds come from.

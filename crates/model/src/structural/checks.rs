@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use super::format::Format;
 use super::node::Node;
+use super::pattern::Pattern;
 
 /// The demands of one place of a schema.
 #[derive(Debug, Default)]
@@ -29,12 +31,10 @@ pub struct Checks {
     pub max_properties: Option<i64>,
     /// How many fields an object has at least.
     pub min_properties: Option<i64>,
-    /// Whether no two items of a list are the same.
-    pub unique_items: bool,
     /// What a text matches.
-    pub pattern: Option<Box<str>>,
+    pub pattern: Option<Pattern>,
     /// What a text is, such as `date-time`.
-    pub format: Option<Box<str>>,
+    pub format: Option<Format>,
     /// The values that are allowed; empty where any is.
     pub values: Box<[Value]>,
     /// The fields that have to be there.

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::checks::Checks;
+use super::format::Format;
 use super::node::{Kind, ListType, Node, Values};
+use super::pattern::Pattern;
 use super::prune;
 
 /// Compiles the schema of an object.
@@ -17,6 +19,7 @@ fn node(schema: &Map<String, Value>) -> Node {
     let is = |key| schema.get(key) == Some(&Value::Bool(true));
     let values = match schema.get("additionalProperties") {
         Some(Value::Bool(true)) => Values::Any,
+        Some(Value::Bool(false)) => Values::Forbidden,
         Some(Value::Object(of)) => Values::Of(Box::new(node(of))),
         _ => Values::Closed,
     };
@@ -56,7 +59,7 @@ fn list_type(schema: &Map<String, Value>) -> ListType {
 
 /// The demands beyond the type, if there are any.
 fn checks(schema: &Map<String, Value>) -> Option<Checks> {
-    const KEYS: [&str; 20] = [
+    const KEYS: [&str; 19] = [
         "maximum",
         "exclusiveMaximum",
         "minimum",
@@ -68,7 +71,6 @@ fn checks(schema: &Map<String, Value>) -> Option<Checks> {
         "minItems",
         "maxProperties",
         "minProperties",
-        "uniqueItems",
         "pattern",
         "format",
         "enum",
@@ -100,9 +102,8 @@ fn checks(schema: &Map<String, Value>) -> Option<Checks> {
         min_items: count("minItems"),
         max_properties: count("maxProperties"),
         min_properties: count("minProperties"),
-        unique_items: is("uniqueItems"),
-        pattern: text(schema, "pattern").filter(|text| !text.is_empty()).map(Into::into),
-        format: text(schema, "format").filter(|text| !text.is_empty()).map(Into::into),
+        pattern: text(schema, "pattern").filter(|text| !text.is_empty()).map(Pattern::new),
+        format: text(schema, "format").filter(|text| !text.is_empty()).map(Format::named),
         values: schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default().into(),
         required: texts(schema, "required"),
         all_of: nodes("allOf"),

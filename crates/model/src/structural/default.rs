@@ -40,7 +40,7 @@ pub fn fill(node: &Node, object: &mut Map<String, Value>) {
         match (node.field(key), &node.values) {
             (Some(field), _) => fill_in(field, value),
             (None, Values::Of(values)) => fill_null(values, value),
-            (None, Values::Closed | Values::Any) => {}
+            (None, Values::Closed | Values::Any | Values::Forbidden) => {}
         }
     }
 }

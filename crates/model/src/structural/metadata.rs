@@ -1,32 +1,89 @@
 //! Kind, version and metadata of custom objects and of the objects embedded in them, which have a type of their own.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value};
 
+use super::at::At;
 use super::node::Node;
 use crate::error::FieldError;
 use crate::schema::{self, Mismatch, TypeId};
 
-/// The type of metadata.
-fn object_meta() -> TypeId {
+static OBJECT_META: LazyLock<TypeId> = LazyLock::new(|| {
     let name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
     schema::builtin().by_name(name).expect("the table of types has it")
-}
+});
 
 /// Brings the metadata of an object into its type; a sentence for each field that is unknown.
 pub fn read(object: &mut Map<String, Value>) -> Result<Vec<String>, Mismatch> {
+    read_at(object, "metadata")
+}
+
+fn read_at(object: &mut Map<String, Value>, path: &str) -> Result<Vec<String>, Mismatch> {
     let Some(metadata) = object.get_mut("metadata") else { return Ok(Vec::new()) };
-    let checked = schema::check(schema::builtin(), object_meta(), metadata)?;
-    if let Some(metadata) = metadata.as_object_mut()
-        && metadata.get("creationTimestamp").is_some_and(Value::is_null)
-    {
-        metadata.remove("creationTimestamp");
+    let checked = schema::check_at(schema::builtin(), *OBJECT_META, metadata, path.to_owned())?;
+    if let Value::Object(metadata) = metadata {
+        metadata.retain(|key, value| key != "creationTimestamp" || !value.is_null());
     }
-    let below = |sentence: String| sentence.replacen("unknown field \"", "unknown field \"metadata.", 1);
-    Ok(checked.unknown.into_iter().map(below).collect())
+    Ok(checked.unknown)
 }
 
 /// The same for each embedded object; refuses values of wrong types.
-pub fn read_embedded(node: &Node, object: &mut Map<String, Value>) -> Result<Vec<String>, FieldError> {
-    let _ = (node, object);
-    Ok(Vec::new())
+pub fn read_embedded(root: &Node, object: &mut Map<String, Value>) -> Result<Vec<String>, FieldError> {
+    let mut unknown = Vec::new();
+    visit_fields(root, object, None, &mut unknown)?;
+    unknown.sort_unstable();
+    Ok(unknown)
+}
+
+fn visit_fields(
+    node: &Node,
+    object: &mut Map<String, Value>,
+    at: Option<&At<'_>>,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
+    for (key, value) in object {
+        let place = match node.field(key) {
+            Some(_) => At::field(at, key),
+            None => At::key(at, key),
+        };
+        if let Some(field) = node.at_key(key) {
+            visit(field, value, &place, unknown)?;
+        }
+    }
+    Ok(())
+}
+
+fn visit(node: &Node, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -> Result<(), FieldError> {
+    match (value, &node.items) {
+        (Value::Object(object), _) => {
+            if node.embedded {
+                read_one(object, at, unknown)?;
+            }
+            visit_fields(node, object, Some(at), unknown)
+        }
+        (Value::Array(list), Some(items)) => {
+            let mut list = list.iter_mut().enumerate();
+            list.try_for_each(|(index, item)| visit(items, item, &At::index(Some(at), index), unknown))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_one(
+    object: &mut Map<String, Value>,
+    at: &At<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
+    for field in ["apiVersion", "kind"] {
+        if let Some(value) = object.get(field).filter(|value| !value.is_string()) {
+            return Err(FieldError::invalid(format!("{at}.{field}"), value.clone(), "must be a string"));
+        }
+    }
+    let given = object.get("metadata").cloned();
+    let path = format!("{at}.metadata");
+    let complaints = read_at(object, &path)
+        .map_err(|mismatch| FieldError::invalid(path, given.unwrap_or_default(), mismatch.0))?;
+    unknown.extend(complaints);
+    Ok(())
 }

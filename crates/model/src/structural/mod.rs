@@ -3,13 +3,17 @@
 //! A schema is compiled once, when its definition is written or read; objects are pruned, completed and checked by the
 //! compiled form. Map keys are visited in the order of their names, where Kubernetes has none.
 
+mod at;
 mod checks;
 mod columns;
 mod compile;
 mod default;
+mod format;
 mod json_path;
 mod metadata;
 mod node;
+mod numbers;
+mod pattern;
 mod prune;
 mod selectable;
 #[cfg(test)]
@@ -22,8 +26,10 @@ use crate::error::FieldError;
 
 pub use checks::Checks;
 pub use columns::Columns;
+pub use format::Format;
 pub use json_path::{Found, JsonPath, JsonPathError};
 pub use node::{Kind, ListType, Node, Values};
+pub use pattern::Pattern;
 pub use selectable::Selectable;
 
 /// The compiled schema of one version.
@@ -52,7 +58,7 @@ impl Structural {
         let unknown = |path: String| format!("unknown field \"{path}\"");
         complaints.extend(self.prune(object).into_iter().map(unknown));
         let embedded = metadata::read_embedded(&self.root, object).map_err(|error| error.to_string())?;
-        complaints.extend(embedded.into_iter().map(unknown));
+        complaints.extend(embedded);
         Ok(complaints)
     }
 
@@ -71,6 +77,11 @@ impl Structural {
     /// are older than the definition.
     pub fn default(&self, object: &mut Map<String, Value>) {
         default::fill(&self.root, object);
+    }
+
+    /// Writes the numbers of a valid object as Kubernetes writes them again: `1.0` becomes `1`.
+    pub fn canonicalize(&self, object: &mut Map<String, Value>) {
+        numbers::normalize(object);
     }
 
     /// What is wrong with an object, its metadata aside. On update, `old` is the object as it is; what it has wrong

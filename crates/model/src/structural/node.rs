@@ -72,6 +72,8 @@ pub enum Values {
     Closed,
     /// Anything.
     Any,
+    /// There may be none, and none is pruned (`additionalProperties: false`).
+    Forbidden,
     /// Values of this schema: the object is a map.
     Of(Box<Node>),
 }
@@ -107,7 +109,7 @@ impl Node {
     pub fn at_key(&self, name: &str) -> Option<&Node> {
         self.field(name).or(match &self.values {
             Values::Of(node) => Some(node),
-            Values::Closed | Values::Any => None,
+            Values::Closed | Values::Any | Values::Forbidden => None,
         })
     }
 }

@@ -61,7 +61,7 @@ impl Pruning {
         match (node.field(key), &node.values) {
             (Some(field), _) => self.value(Some(field), false, value),
             (None, Values::Of(values)) => self.value(Some(values), false, value),
-            (None, Values::Any) => self.value(None, false, value),
+            (None, Values::Any | Values::Forbidden) => self.value(None, false, value),
             (None, Values::Closed) => return false,
         }
         true

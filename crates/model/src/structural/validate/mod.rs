@@ -1,18 +1,51 @@
 //! What is wrong with an object, in the words of Kubernetes.
 
+mod correlate;
+mod embedded;
+mod lists;
+mod types;
+mod values;
+
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::node::Node;
 use crate::error::FieldError;
+use correlate::Old;
+use values::Checker;
 
 /// Checks a whole object.
 pub fn object(root: &Node, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
-    let _ = (root, new, old);
-    Vec::new()
+    let checker = Checker { prefix: "" };
+    let mut errors = unique(checker.root(root, new, old.map(|old| Old { object: old, node: root })));
+    errors.extend(embedded::validate(root, new));
+    if old.is_none_or(|old| lists::validate(root, old).is_empty()) {
+        errors.extend(lists::validate(root, new));
+    }
+    errors
 }
 
 /// Checks the status of an object.
 pub fn status(root: &Node, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
-    let _ = (root, new, old);
-    Vec::new()
+    let mut errors = match (root.field("status"), new.get("status")) {
+        (Some(node), Some(status)) => {
+            unique(Checker { prefix: "status" }.part(node, status, old.get("status")))
+        }
+        _ => Vec::new(),
+    };
+    let of_lists = lists::validate(root, new);
+    if !of_lists.is_empty() && lists::validate(root, old).is_empty() {
+        errors.extend(of_lists);
+    }
+    errors
+}
+
+/// Each error once: schemas that are combined often say the same.
+fn unique(mut errors: Vec<FieldError>) -> Vec<FieldError> {
+    if errors.len() > 1 {
+        let mut seen = HashSet::new();
+        errors.retain(|error| seen.insert(error.to_string()));
+    }
+    errors
 }

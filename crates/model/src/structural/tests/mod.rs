@@ -1,3 +1,5 @@
+mod recorded;
+
 use serde_json::{Map, Value, json};
 
 use super::*;

@@ -1,0 +1,27 @@
+//! Numbers as Kubernetes writes them again.
+
+use serde_json::{Map, Value};
+
+/// From here on Go writes floating point numbers with an exponent.
+const EXPONENT_MIN: f64 = 1e21;
+
+/// Writes each number that is no integer of 64 bits as Go writes a floating point number.
+pub fn normalize(object: &mut Map<String, Value>) {
+    object.values_mut().for_each(normalize_value);
+}
+
+fn normalize_value(value: &mut Value) {
+    match value {
+        Value::Number(number) if !number.is_i64() => {
+            let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXPONENT_MIN);
+            // As few digits as identify it, with zeros behind them.
+            let digits = float.map(|float| format!("{}", float + 0.0));
+            if let Some(whole) = digits.and_then(|digits| serde_json::from_str(&digits).ok()) {
+                *value = Value::Number(whole);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(normalize_value),
+        Value::Object(object) => normalize(object),
+        _ => {}
+    }
+}
