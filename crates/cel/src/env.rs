@@ -1,11 +1,14 @@
 //! Libraries and variables, put together.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use crate::{
-    Declared, Issues, Library, Macro, Overload, Result, Type, Value,
-    cost::{CostEstimate, Estimate, RuntimeCost},
-    syntax::{self, Ast, MacroKey},
+    Declared, Error, Issues, Library, Macro, Overload, Result, Type, Value, check,
+    cost::{self, CostEstimate, Estimate, RuntimeCost},
+    library,
+    plan::{self, Plan},
+    run,
+    syntax::{self, MacroKey},
 };
 
 /// What expressions can use. To extend it is cheap: the libraries are shared.
@@ -39,7 +42,7 @@ impl Env {
         let mut base = Base::default();
         base.macros
             .extend(syntax::standard_macros().into_iter().map(|expansion| (expansion.key(), expansion)));
-        for library in libraries {
+        for library in library::standard().into_iter().chain(libraries) {
             for (name, overload) in library.functions {
                 base.functions.entry(name).or_default().push(overload);
             }
@@ -67,19 +70,45 @@ impl Env {
         self
     }
 
-    /// A program, or everything that is wrong with the expression.
-    pub fn compile(&self, source: &str) -> std::result::Result<Program, Issues> {
-        let ast = syntax::parse(source, &self.base.macros)?;
-        Ok(Program { ast })
+    /// A program, or what is wrong with the expression.
+    pub fn compile(&self, source: &str) -> std::result::Result<Program, CompileError> {
+        let ast = syntax::parse(source, &self.base.macros).map_err(CompileError::Issues)?;
+        let checked = check::check(source, ast, self).map_err(CompileError::Issues)?;
+        let plan = plan::plan(&checked, self).map_err(CompileError::Program)?;
+        let ty = checked.ty(&checked.ast.root).clone();
+        Ok(Program { plan, ty, estimate: cost::estimate(&checked, self) })
     }
 }
 
+/// Why an expression did not become a program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CompileError {
+    /// It does not parse or check.
+    Issues(Issues),
+    /// It checks, but a constant in it makes an error whatever the variables hold.
+    Program(Error),
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompileError::Issues(issues) => issues.fmt(formatter),
+            CompileError::Program(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}
+
 /// An expression that is ready to run.
 pub struct Program {
-    ast: Ast,
+    plan: Plan,
+    ty: Type,
+    estimate: CostEstimate,
 }
 
 /// What came of a run.
+#[derive(Debug)]
 pub struct Outcome<'a> {
     /// The value, or the error that the expression came to.
     pub value: Result<Value<'a>>,
@@ -90,18 +119,18 @@ pub struct Outcome<'a> {
 impl Program {
     /// The type of its values.
     pub fn ty(&self) -> &Type {
-        &Type::Dyn
+        &self.ty
     }
 
     /// What a run may cost.
     pub fn estimate(&self) -> CostEstimate {
-        CostEstimate::default()
+        self.estimate
     }
 
     /// Runs it. `bindings` are the variables; those that it uses and that are missing are errors. It ends with an error
     /// when it has cost more than `cost_limit`.
     pub fn evaluate<'a>(&'a self, bindings: &[(&str, Value<'a>)], cost_limit: u64) -> Outcome<'a> {
-        let _ = (bindings, cost_limit, &self.ast);
-        Outcome { value: Err(crate::Error::no_such_overload()), cost: 0 }
+        let (value, cost) = run::run(&self.plan, bindings, cost_limit);
+        Outcome { value, cost }
     }
 }

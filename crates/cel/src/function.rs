@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::{
     Error, Result, Type, Value,
     cost::{Estimate, RuntimeCost},
-    syntax::Macro,
+    syntax::{Expr, ExprId, Macro},
 };
 
 /// What an overload does. Arguments have the types that the overload declares; the receiver comes first.
@@ -40,6 +40,28 @@ pub struct Overload {
     pub(crate) pattern: Option<usize>,
     pub(crate) estimate: Option<Estimate>,
     pub(crate) cost: Option<RuntimeCost>,
+    pub(crate) validate: Option<Validate>,
+}
+
+/// Looks at a call that checks: what would fail whenever it runs is refused, with the node that is wrong.
+pub type Validate = fn(&Site<'_>) -> Vec<(ExprId, String)>;
+
+/// A call as it stands in an expression.
+pub struct Site<'s> {
+    /// The call's node.
+    pub id: ExprId,
+    /// The receiver.
+    pub target: Option<&'s Expr>,
+    /// The arguments.
+    pub args: &'s [Expr],
+    pub(crate) types: &'s [Type],
+}
+
+impl Site<'_> {
+    /// The type of a node.
+    pub fn ty(&self, expr: &Expr) -> &Type {
+        &self.types[expr.id as usize]
+    }
 }
 
 impl Overload {
@@ -51,7 +73,17 @@ impl Overload {
         call: Implementation,
     ) -> Self {
         let params = params.into_iter().collect();
-        Overload { id, is_member: false, params, result, call, pattern: None, estimate: None, cost: None }
+        Overload {
+            id,
+            is_member: false,
+            params,
+            result,
+            call,
+            pattern: None,
+            estimate: None,
+            cost: None,
+            validate: None,
+        }
     }
 
     /// A function that is called as `a.name(b)`; the receiver is its first parameter.
@@ -68,6 +100,12 @@ impl Overload {
     /// refused when the expression is compiled if it is none.
     pub fn pattern(mut self, index: usize) -> Self {
         self.pattern = Some(index);
+        self
+    }
+
+    /// Looks at calls before they run.
+    pub fn validate(mut self, validate: Validate) -> Self {
+        self.validate = Some(validate);
         self
     }
 

@@ -10,7 +10,7 @@
 //!   pointer ([`Implementation`]), with what it costs before ([`cost::Estimate`]) and after ([`cost::RuntimeCost`]).
 //! - [`Env`] is libraries and variables. `Env::compile` makes a [`Program`], which is `Send + Sync` and cheap to share.
 //!
-//! ```ignore
+//! ```
 //! use cel::{Env, Value};
 //! use serde_json::json;
 //!
@@ -22,8 +22,7 @@
 //! assert!(outcome.value.unwrap().as_bool().unwrap());
 //! ```
 
-#![expect(dead_code, reason = "the checker and the evaluator come next and use what is here")]
-
+mod check;
 pub mod cost;
 mod declared;
 mod env;
@@ -31,6 +30,8 @@ mod error;
 mod function;
 pub mod library;
 pub mod pattern;
+mod plan;
+mod run;
 pub mod syntax;
 mod time;
 mod types;
@@ -38,9 +39,9 @@ mod value;
 
 pub use self::{
     declared::{Declared, ListKind},
-    env::{Env, Outcome, Program},
+    env::{CompileError, Env, Outcome, Program},
     error::{Error, Result},
-    function::{Call, Implementation, Library, Overload},
+    function::{Call, Implementation, Library, Overload, Site, Validate},
     syntax::{Issue, Issues, Macro},
     time::{Duration, Timestamp},
     types::{Field, ObjectType, OpaqueType, Type},

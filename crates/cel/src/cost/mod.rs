@@ -1,10 +1,12 @@
 //! What an expression may cost before it is run, and what a run has cost.
 
-use crate::{Type, Value, syntax::Expr};
-
+mod estimate;
+mod functions;
 mod range;
 
+pub(crate) use self::estimate::estimate;
 pub use self::range::{CallEstimate, CostEstimate, SizeEstimate};
+use crate::{Type, Value, syntax::Expr};
 
 /// What a traversed character costs.
 pub const STRING_TRAVERSAL_FACTOR: f64 = 0.1;

@@ -15,11 +15,13 @@ mod quote;
 mod regex;
 mod semver;
 mod sets;
+mod standard;
 mod strings;
 mod url;
 
 use std::any::Any;
 
+pub(crate) use self::standard::standard;
 use crate::Opaque;
 
 /// The library's value that an opaque value is.

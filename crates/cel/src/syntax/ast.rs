@@ -147,7 +147,22 @@ impl Expr {
         }
     }
 
-    /// The nodes directly below, in the order of evaluation.
+    /// The nodes directly below.
+    pub(crate) fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Literal(_) | ExprKind::Ident(_) => Vec::new(),
+            ExprKind::Select { operand, .. } => vec![operand],
+            ExprKind::Call { target, args, .. } => target.as_deref().into_iter().chain(args).collect(),
+            ExprKind::List { items, .. } => items.iter().collect(),
+            ExprKind::Map(entries) => entries.iter().flat_map(|entry| [&entry.key, &entry.value]).collect(),
+            ExprKind::Struct { fields, .. } => fields.iter().map(|field| &field.value).collect(),
+            ExprKind::Comprehension(fold) => {
+                vec![&fold.range, &fold.init, &fold.condition, &fold.step, &fold.result]
+            }
+        }
+    }
+
+    /// The same nodes, to change them.
     pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Literal(_) | ExprKind::Ident(_) => Vec::new(),

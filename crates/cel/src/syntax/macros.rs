@@ -416,9 +416,8 @@ pub(crate) fn standard_macros() -> Vec<Macro> {
         macros.push(Macro::member("exists", args, |e, range, args| quantifier(e, range, args, exists)));
         macros
             .push(Macro::member("exists_one", args, |e, range, args| quantifier(e, range, args, exists_one)));
-        macros
-            .push(Macro::member("existsOne", args, |e, range, args| quantifier(e, range, args, exists_one)));
     }
+    macros.push(Macro::member("existsOne", 3, |e, range, args| quantifier(e, range, args, exists_one)));
     for args in [3, 4] {
         macros.push(Macro::member("transformList", args, transform_list));
         macros.push(Macro::member("transformMap", args, transform_map));

@@ -14,7 +14,7 @@ pub use self::{
     source::{Issue, Issues},
 };
 pub(crate) use self::{
-    macros::{MacroKey, map as expand_map, standard_macros},
+    macros::{ACCUMULATOR, MAP_INSERT, MacroKey, map as expand_map, standard_macros},
     parser::parse,
 };
 

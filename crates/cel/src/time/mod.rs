@@ -5,7 +5,7 @@ mod print;
 
 use jiff::civil;
 
-pub(crate) use self::print::go_float;
+pub(crate) use self::{parse::zone_offset, print::go_float};
 use crate::{Error, Result};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;

@@ -186,6 +186,25 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Whether it is the value that a field has that nobody set.
+    pub fn is_zero(&self) -> bool {
+        match self {
+            Value::Null => true,
+            Value::Bool(value) => !value,
+            Value::Int(number) => *number == 0,
+            Value::Uint(number) => *number == 0,
+            Value::Double(number) => *number == 0.0,
+            Value::String(text) => text.is_empty(),
+            Value::Bytes(bytes) => bytes.is_empty(),
+            Value::Duration(span) => span.nanos == 0,
+            Value::List(list) => list.is_empty(),
+            Value::Map(map) => map.is_empty(),
+            Value::Optional(value) => value.as_ref().is_none_or(|value| value.is_zero()),
+            Value::Opaque(value) => value.is_zero(),
+            Value::Timestamp(_) | Value::Type(_) => false,
+        }
+    }
+
     /// The size that costs are counted by: characters, bytes, items, entries; one for everything else.
     pub fn cost_size(&self) -> u64 {
         match self {

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use super::super::quote::quote;
-use crate::{Error, Library, List, Overload, Result, Type, Value};
+use crate::{
+    Error, Library, List, Overload, Result, Site, Type, Value,
+    syntax::{Expr, ExprId, ExprKind, Literal},
+};
 
 /// How many digits stand behind the point where a clause does not say.
 const DEFAULT_PRECISION: usize = 6;
@@ -47,8 +50,47 @@ pub(super) fn add(library: Library) -> Library {
         "format",
         [Overload::member("string_format", params, Type::String, |_, args| {
             format(args[0].as_str()?, args[1].as_list()?).map(Value::from)
-        })],
+        })
+        .validate(validate)],
     )
+}
+
+/// A format that is written out, with its values: both must go together whatever the values are.
+fn validate(site: &Site<'_>) -> Vec<(ExprId, String)> {
+    let Some(ExprKind::Literal(Literal::String(text))) = site.target.map(|target| &target.kind) else {
+        return Vec::new();
+    };
+    let [Expr { kind: ExprKind::List { items, .. }, .. }] = site.args else { return Vec::new() };
+    let (mut used, mut rest) = (0, text.as_str());
+    loop {
+        match next_piece(rest, used < items.len(), used) {
+            Err(error) => return vec![(site.id, error.to_string())],
+            Ok(None) => break,
+            Ok(Some((piece, behind))) => {
+                if let Piece::Clause(clause) = piece {
+                    if let Some(wrong) = unfit(clause, &items[used], site) {
+                        let refusal = clause.refusal(site.ty(wrong).name());
+                        return vec![(wrong.id, format!("error during formatting: {refusal}"))];
+                    }
+                    used += 1;
+                }
+                rest = behind;
+            }
+        }
+    }
+    let given = items.len();
+    let message = format!("too many arguments supplied to string.format (expected {used}, got {given})");
+    if given > used { vec![(site.id, message)] } else { Vec::new() }
+}
+
+/// The value, or the part of one that is written out, that a clause does not take.
+fn unfit<'s>(clause: Clause, value: &'s Expr, site: &Site<'_>) -> Option<&'s Expr> {
+    if !clause.takes(site.ty(value)) {
+        return Some(value);
+    }
+    let has_parts = matches!(value.kind, ExprKind::List { .. } | ExprKind::Map(_));
+    let parts = if clause.shows_parts() && has_parts { value.children() } else { Vec::new() };
+    parts.into_iter().find_map(|part| unfit(clause, part, site))
 }
 
 fn format(text: &str, args: &List<'_>) -> Result<String> {

@@ -1,0 +1,152 @@
+//! Calls: operators that have steps of their own, and functions with their overloads.
+
+use super::{Attribute, Base, CallNode, Node, Planner, Step, StepKey, into_attribute};
+use crate::{
+    Error, Overload, Result, Type, Value,
+    check::Reference,
+    pattern,
+    run::{self, CostRule},
+    syntax::{Expr, operators},
+};
+
+/// Functions that convert: with a constant, the result is a constant.
+const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
+
+impl<'p> Planner<'p> {
+    pub(super) fn call(
+        &mut self,
+        expr: &'p Expr,
+        target: Option<&'p Expr>,
+        function: &str,
+        args: &'p [Expr],
+    ) -> Result<Node> {
+        let nodes = self.nodes(target.into_iter().chain(args))?;
+        if let [_, _] = &nodes[..] {
+            return self.binary(expr, function, nodes);
+        }
+        if function == operators::CONDITIONAL {
+            return conditional(nodes);
+        }
+        self.function(expr, nodes)
+    }
+
+    /// Operators with two operands, of which many are not calls when they run.
+    fn binary(&mut self, expr: &Expr, function: &str, mut nodes: Vec<Node>) -> Result<Node> {
+        let overload = self.single_overload(expr).map(|overload| overload.id);
+        if function == operators::IN && overload == Some("in_list") {
+            return self.is_in_list(expr, nodes);
+        }
+        let mut pair = || {
+            let second = nodes.pop().expect("there are two");
+            let first = nodes.pop().expect("there are two");
+            Box::new((first, second))
+        };
+        match (function, overload) {
+            (operators::AND, _) => Ok(Node::And(pair())),
+            (operators::OR, _) => Ok(Node::Or(pair())),
+            (operators::INDEX, _) => Ok(index(*pair(), false)),
+            (operators::OPT_INDEX | operators::OPT_SELECT, _) => Ok(index(*pair(), true)),
+            (_, Some("optional_or_optional")) => Ok(Node::OptionalOr(pair())),
+            (_, Some("optional_orValue_value")) => Ok(Node::OptionalOrValue(pair())),
+            _ => self.function(expr, nodes),
+        }
+    }
+
+    fn overloads(&self, expr: &Expr) -> Result<(&'static str, Vec<&'p Overload>)> {
+        let Some(Reference::Overloads(name, indexes)) = self.checked.reference(expr) else {
+            return Err(Error::no_such_overload());
+        };
+        let all = &self.env.base.functions[name];
+        Ok((name, indexes.iter().map(|index| &all[*index]).collect()))
+    }
+
+    fn single_overload(&self, expr: &Expr) -> Option<&'p Overload> {
+        match self.overloads(expr).ok()?.1[..] {
+            [overload] => Some(overload),
+            _ => None,
+        }
+    }
+
+    /// `x in [1, 2]`: constants that can be compared at once cost nothing.
+    fn is_in_list(&mut self, expr: &Expr, mut nodes: Vec<Node>) -> Result<Node> {
+        let Some(Node::Constant(Value::List(list))) = nodes.last() else { return self.function(expr, nodes) };
+        if list.is_empty() {
+            return Ok(Node::Constant(Value::Bool(false)));
+        }
+        let values = list.to_vec()?;
+        if !values.iter().all(is_primitive) {
+            return self.function(expr, nodes);
+        }
+        Ok(Node::IsAmong(Box::new((nodes.swap_remove(0), values))))
+    }
+
+    fn function(&mut self, expr: &Expr, args: Vec<Node>) -> Result<Node> {
+        let (function, overloads) = self.overloads(expr)?;
+        let overload = match overloads[..] {
+            [overload] => overload.id,
+            _ => "",
+        };
+        let is_constant = CONVERSIONS.contains(&function) && matches!(args[..], [Node::Constant(_)]);
+        let regex = self.constant_pattern(&overloads, &args)?;
+        let of_overload = match overloads[..] {
+            [overload] => overload.cost,
+            _ => None,
+        };
+        let costs = [of_overload, self.env.base.costs.get(function).copied()];
+        let call = CallNode {
+            function,
+            overload,
+            candidates: overloads.into_iter().cloned().collect(),
+            args,
+            regex,
+            costs,
+            cost_rule: CostRule::of(overload),
+            is_lenient: function == operators::NOT_STRICTLY_FALSE,
+        };
+        if is_constant { Ok(Node::Constant(run::constant(&call)?)) } else { Ok(Node::Call(Box::new(call))) }
+    }
+
+    fn constant_pattern(&self, overloads: &[&Overload], args: &[Node]) -> Result<Option<regex::Regex>> {
+        let index = overloads.iter().find_map(|overload| overload.pattern);
+        match index.and_then(|index| args.get(index)) {
+            Some(Node::Constant(Value::String(text))) => pattern::compile(text).map(Some).map_err(Error::new),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn is_primitive(value: &Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Bool(_)
+            | Value::Int(_)
+            | Value::Uint(_)
+            | Value::Double(_)
+            | Value::String(_)
+            | Value::Null
+            | Value::Type(Type::Error)
+    )
+}
+
+/// `a[b]` as a step into `a`.
+fn index((operand, index): (Node, Node), is_optional: bool) -> Node {
+    let mut attribute = into_attribute(operand);
+    let key = match index {
+        Node::Constant(Value::String(text)) => StepKey::Field(text.to_string()),
+        Node::Constant(value) => StepKey::Constant(value),
+        Node::Attribute(attribute) => StepKey::Attribute(*attribute),
+        node => StepKey::Node(node),
+    };
+    attribute.steps.push(Step { key, is_optional });
+    Node::Attribute(attribute)
+}
+
+/// `a ? b : c` as the beginning of a way.
+fn conditional(nodes: Vec<Node>) -> Result<Node> {
+    let [condition, if_true, if_false] =
+        <[Node; 3]>::try_from(nodes).map_err(|_| Error::no_such_overload())?;
+    let branches = (condition, *into_attribute(if_true), *into_attribute(if_false));
+    let base = Base::Conditional(Box::new(branches));
+    Ok(Node::Attribute(Box::new(Attribute { base, steps: Vec::new() })))
+}

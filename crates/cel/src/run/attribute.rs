@@ -1,0 +1,171 @@
+//! Ways into values.
+
+use super::{Run, Slot};
+use crate::{
+    Error, Result, Str, Value,
+    plan::{Attribute, Base, Step, StepKey},
+};
+
+/// Where a way has led.
+enum Reached<'a> {
+    Value(Value<'a>),
+    /// To something that may be missing, and is there.
+    Optional(Value<'a>),
+    /// To nothing, which is allowed.
+    Nothing,
+}
+
+impl<'a> Run<'a, '_> {
+    pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
+        let value = self.resolve(attribute);
+        // A condition costs what its parts cost.
+        if !matches!(attribute.base, Base::Conditional(_)) {
+            self.charge(1)?;
+        }
+        value
+    }
+
+    /// The value at the end of a way, without what reading its beginning costs.
+    fn resolve(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
+        let base = self.base(&attribute.base)?;
+        if attribute.steps.is_empty() {
+            return Ok(base);
+        }
+        Ok(match self.walk(base, &attribute.steps)? {
+            Reached::Value(value) => value,
+            Reached::Optional(value) => Value::some(value),
+            Reached::Nothing => Value::Optional(None),
+        })
+    }
+
+    fn base(&mut self, base: &'a Base) -> Result<Value<'a>> {
+        match base {
+            Base::Global(name) => {
+                let bound = self.bindings.iter().find(|(bound, _)| *bound == &**name);
+                bound
+                    .map(|(_, value)| value.clone())
+                    .ok_or_else(|| Error::new(format!("no such attribute(s): {name}")))
+            }
+            Base::Local(slot) => self.local(*slot),
+            Base::Node(node) => self.node(node),
+            Base::Conditional(branches) => match self.node(&branches.0)? {
+                Value::Bool(true) => self.resolve(&branches.1),
+                Value::Bool(false) => self.resolve(&branches.2),
+                _ => Err(Error::no_such_overload()),
+            },
+        }
+    }
+
+    fn local(&mut self, slot: usize) -> Result<Value<'a>> {
+        match &self.locals[slot] {
+            Slot::Ready(value) => value.clone(),
+            Slot::Lazy(node) => {
+                let node = *node;
+                let value = self.node(node);
+                self.locals[slot] = Slot::Ready(value.clone());
+                value
+            }
+            Slot::Empty => Err(Error::new("no such attribute(s)")),
+        }
+    }
+
+    fn walk(&mut self, base: Value<'a>, steps: &'a [Step]) -> Result<Reached<'a>> {
+        let (mut value, mut is_optional) = match base {
+            Value::Optional(None) => return Ok(Reached::Nothing),
+            Value::Optional(Some(inner)) => ((*inner).clone(), true),
+            value => (value, false),
+        };
+        for step in steps {
+            is_optional |= step.is_optional;
+            match self.step(&value, &step.key)? {
+                Some(Ok(next)) => {
+                    self.charge(1)?;
+                    value = next;
+                }
+                Some(Err(error)) => {
+                    self.charge(1)?;
+                    return Err(error);
+                }
+                None if is_optional => return Ok(Reached::Nothing),
+                None => {
+                    self.charge(1)?;
+                    return Err(self.missing(&value, &step.key));
+                }
+            }
+        }
+        Ok(if is_optional { Reached::Optional(value) } else { Reached::Value(value) })
+    }
+
+    /// One step into a value; nothing if there is nothing.
+    fn step(&mut self, value: &Value<'a>, key: &'a StepKey) -> Result<Option<Result<Value<'a>>>> {
+        match key {
+            StepKey::Field(name) => Ok(match value {
+                Value::Map(map) => map.field(name),
+                _ => look_up(value, &Value::String(Str::Borrowed(name))),
+            }),
+            StepKey::Constant(key) => Ok(look_up(value, key)),
+            StepKey::Attribute(attribute) => {
+                let key = self.resolve(attribute)?;
+                Ok(look_up(value, &key))
+            }
+            StepKey::Node(node) => {
+                let key = self.node(node)?;
+                Ok(look_up(value, &key))
+            }
+        }
+    }
+
+    /// The error of a step that led to nothing. Keys that are computed are computed again, which costs nothing more than
+    /// the error that ends the run.
+    fn missing(&mut self, value: &Value<'a>, key: &'a StepKey) -> Error {
+        let key = match key {
+            StepKey::Field(name) => Ok(Value::String(Str::Borrowed(name))),
+            StepKey::Constant(key) => Ok(key.clone()),
+            StepKey::Attribute(attribute) => self.resolve(attribute),
+            StepKey::Node(node) => self.node(node),
+        };
+        match (value, key) {
+            (_, Err(error)) => error,
+            (Value::List(_), Ok(key)) => Error::new(format!("index out of bounds: {key}")),
+            (_, Ok(key)) => Error::no_such_key(key),
+        }
+    }
+
+    /// Whether the last step of a way leads to something.
+    pub(super) fn test(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
+        let (last, steps) = attribute.steps.split_last().ok_or_else(Error::no_such_overload)?;
+        let base = self.base(&attribute.base)?;
+        let found = match self.walk(base, steps)? {
+            Reached::Nothing => return Ok(Value::Bool(false)),
+            Reached::Value(Value::Optional(None)) => None,
+            Reached::Value(Value::Optional(Some(inner))) => self.step(&inner, &last.key)?,
+            Reached::Value(value) | Reached::Optional(value) => self.step(&value, &last.key)?,
+        };
+        self.charge(1)?;
+        match found {
+            Some(Err(error)) => Err(error),
+            found => Ok(Value::Bool(found.is_some())),
+        }
+    }
+}
+
+fn look_up<'a>(value: &Value<'a>, key: &Value<'a>) -> Option<Result<Value<'a>>> {
+    match value {
+        Value::Map(map) => map.get(key),
+        Value::List(list) => match list_index(key) {
+            Ok(index) => usize::try_from(index).ok().and_then(|index| list.get(index)),
+            Err(error) => Some(Err(error)),
+        },
+        _ => None,
+    }
+}
+
+fn list_index(key: &Value<'_>) -> Result<i64> {
+    match key {
+        Value::Int(index) => Ok(*index),
+        Value::Uint(index) => Ok(i64::try_from(*index).unwrap_or(-1)),
+        Value::Double(index) if index.fract() == 0.0 => Ok(*index as i64),
+        Value::Double(index) => Err(Error::new(format!("unsupported index value {index} in list"))),
+        _ => Err(Error::new(format!("unsupported index type '{}' in list", key.ty().name()))),
+    }
+}

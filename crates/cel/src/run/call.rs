@@ -1,0 +1,144 @@
+//! Calls of functions, and what they cost.
+
+use super::Run;
+use crate::{
+    Call, Error, Result, Value,
+    cost::{REGEX_LENGTH_FACTOR, RuntimeCall, STRING_TRAVERSAL_FACTOR},
+    plan::CallNode,
+};
+
+/// What a call costs where no library says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CostRule {
+    One,
+    /// The length of the first argument is walked.
+    First,
+    /// Every item of the second argument is looked at.
+    EachOfSecond,
+    /// Two values are compared until they differ.
+    Shorter,
+    /// Both are copied.
+    Sum,
+    /// A text is matched with a regular expression.
+    Matches,
+    /// A text is searched for another.
+    Product,
+}
+
+impl CostRule {
+    pub fn of(overload: &str) -> CostRule {
+        match overload {
+            "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
+            | "strings_quote" | "string_format" => CostRule::First,
+            "in_list" => CostRule::EachOfSecond,
+            "equals"
+            | "not_equals"
+            | "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes" => CostRule::Shorter,
+            "add_string" | "add_bytes" => CostRule::Sum,
+            "matches_string" => CostRule::Matches,
+            "contains_string" => CostRule::Product,
+            _ => CostRule::One,
+        }
+    }
+
+    fn cost(self, args: &[Value<'_>]) -> u64 {
+        let size = |index: usize| args.get(index).map_or(1, Value::cost_size) as f64;
+        let walked = |size: f64| (size * STRING_TRAVERSAL_FACTOR).ceil() as u64;
+        match self {
+            CostRule::One => 1,
+            CostRule::First => walked(size(0)),
+            CostRule::EachOfSecond => size(1) as u64,
+            CostRule::Shorter => walked(size(0).min(size(1))),
+            CostRule::Sum => walked(size(0) + size(1)),
+            CostRule::Matches => {
+                walked(1.0 + size(0)).saturating_mul((size(1) * REGEX_LENGTH_FACTOR).ceil() as u64)
+            }
+            CostRule::Product => walked(size(0)).saturating_mul(walked(size(1))),
+        }
+    }
+}
+
+/// What a call with constant arguments gives.
+pub(crate) fn constant(call: &CallNode) -> Result<Value<'static>> {
+    let args = call.args.iter().map(|arg| match arg {
+        crate::plan::Node::Constant(value) => Ok(value.clone()),
+        _ => Err(Error::no_such_overload()),
+    });
+    invoke(call, &args.collect::<Result<Vec<_>>>()?)
+}
+
+fn invoke<'a>(call: &CallNode, args: &[Value<'a>]) -> Result<Value<'a>> {
+    let fits = |params: &[crate::Type]| args.iter().zip(params).all(|(arg, param)| arg.fits(param));
+    match call.candidates.iter().find(|overload| fits(&overload.params)) {
+        Some(overload) => (overload.call)(&Call { regex: call.regex.as_ref() }, args),
+        None => Err(no_overload(call, args)),
+    }
+}
+
+fn no_overload(call: &CallNode, args: &[Value<'_>]) -> Error {
+    let is_operator = call.function.contains('_') || call.function.starts_with('@');
+    if is_operator || matches!(call.function, "contains" | "startsWith" | "endsWith") {
+        return Error::no_such_overload();
+    }
+    if matches!(call.function, "size" | "matches") {
+        return Error::new(format!("no such overload: {}", call.function));
+    }
+    let types: Vec<_> = args.iter().map(|arg| arg.ty().name().to_owned()).collect();
+    Error::new(format!("no such overload: {}({})", call.function, types.join(", ")))
+}
+
+impl<'a> Run<'a, '_> {
+    pub(super) fn call(&mut self, call: &'a CallNode) -> Result<Value<'a>> {
+        match &call.args[..] {
+            [arg] => {
+                let arg = self.node(arg);
+                self.finish(call, [arg])
+            }
+            [first, second] => {
+                let first = self.node(first);
+                if first.as_ref().is_err_and(Error::is_cost_limit) {
+                    return first;
+                }
+                let second = self.node(second);
+                self.finish(call, [first, second])
+            }
+            args => {
+                let values = args.iter().map(|arg| self.node(arg)).collect::<Result<Vec<_>>>()?;
+                self.charged(call, &values)
+            }
+        }
+    }
+
+    /// A call whose arguments may be errors: only one function takes them.
+    fn finish<const N: usize>(&mut self, call: &CallNode, args: [Result<Value<'a>>; N]) -> Result<Value<'a>> {
+        if let Some(error) = args.iter().find_map(|arg| arg.as_ref().err()) {
+            if error.is_cost_limit() {
+                return Err(error.clone());
+            }
+            let error = error.clone();
+            self.charge(1)?;
+            return if call.is_lenient { Ok(Value::Bool(true)) } else { Err(error) };
+        }
+        let args = args.map(|arg| arg.unwrap_or(Value::Null));
+        self.charged(call, &args)
+    }
+
+    fn charged(&mut self, call: &CallNode, args: &[Value<'a>]) -> Result<Value<'a>> {
+        let result = invoke(call, args);
+        let of_library = || {
+            let result = result.as_ref().unwrap_or(&Value::Null);
+            let ran = RuntimeCall { overload: call.overload, args, result };
+            call.costs.iter().flatten().find_map(|cost| cost(&ran))
+        };
+        let cost = of_library().unwrap_or_else(|| call.cost_rule.cost(args));
+        self.charge(cost)?;
+        result
+    }
+}

@@ -1,0 +1,161 @@
+//! Runs a program: every step is counted, and the run ends when it has cost too much.
+
+mod attribute;
+mod call;
+mod fold;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub(crate) use self::call::{CostRule, constant};
+use crate::{
+    Error, Key, List, Map, Result, Str, Value,
+    cost::{LIST_CREATE, MAP_CREATE, STRUCT_CREATE},
+    plan::{Item, MapItem, Node, Plan},
+};
+
+/// Runs a plan; also says what it has cost.
+pub(crate) fn run<'a>(
+    plan: &'a Plan,
+    bindings: &[(&str, Value<'a>)],
+    limit: u64,
+) -> (Result<Value<'a>>, u64) {
+    let locals = (0..plan.slots).map(|_| Slot::Empty).collect();
+    let mut run = Run { bindings, locals, cost: 0, limit };
+    (run.node(&plan.root), run.cost)
+}
+
+/// A variable of a loop.
+enum Slot<'a> {
+    /// Its loop does not run.
+    Empty,
+    /// It is computed when it is first read.
+    Lazy(&'a Node),
+    /// What it holds. What is folded may be an error that a later round makes good.
+    Ready(Result<Value<'a>>),
+}
+
+struct Run<'a, 'b> {
+    bindings: &'b [(&'b str, Value<'a>)],
+    locals: Vec<Slot<'a>>,
+    cost: u64,
+    limit: u64,
+}
+
+impl<'a> Run<'a, '_> {
+    fn node(&mut self, node: &'a Node) -> Result<Value<'a>> {
+        match node {
+            Node::Constant(value) => Ok(value.clone()),
+            Node::Attribute(attribute) => self.attribute(attribute),
+            Node::Test(attribute) => self.test(attribute),
+            Node::And(pair) => self.logic(pair, false),
+            Node::Or(pair) => self.logic(pair, true),
+            Node::Call(call) => self.call(call),
+            Node::IsAmong(pair) => {
+                let value = self.node(&pair.0)?;
+                Ok(Value::Bool(pair.1.iter().any(|known| known.equals(&value))))
+            }
+            Node::OptionalOr(pair) => self.optional_or(pair),
+            Node::OptionalOrValue(pair) => self.optional_or_value(pair),
+            Node::List(items) => self.list(items),
+            Node::Map(items) => self.map(items),
+            Node::Object(fields) => self.object(fields),
+            Node::Fold(fold) => self.fold(fold),
+            Node::Bind(bind) => {
+                self.locals[bind.slot] = Slot::Lazy(&bind.init);
+                self.node(&bind.result)
+            }
+        }
+    }
+
+    fn charge(&mut self, cost: u64) -> Result<()> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.limit { Err(Error::cost_limit()) } else { Ok(()) }
+    }
+
+    /// `&&` and `||`: one side that decides makes an error of the other good.
+    fn logic(&mut self, pair: &'a (Node, Node), decides: bool) -> Result<Value<'a>> {
+        let first = match self.node(&pair.0) {
+            Ok(Value::Bool(value)) if value == decides => return Ok(Value::Bool(value)),
+            Ok(Value::Bool(_)) => None,
+            Ok(_) => Some(Error::no_such_overload()),
+            Err(error) if error.is_cost_limit() => return Err(error),
+            Err(error) => Some(error),
+        };
+        let second = match self.node(&pair.1) {
+            Ok(Value::Bool(value)) if value == decides => return Ok(Value::Bool(value)),
+            Ok(Value::Bool(_)) => None,
+            Ok(_) => Some(Error::no_such_overload()),
+            Err(error) if error.is_cost_limit() => return Err(error),
+            Err(error) => Some(error),
+        };
+        match first.or(second) {
+            Some(error) => Err(error),
+            None => Ok(Value::Bool(!decides)),
+        }
+    }
+
+    fn optional_or(&mut self, pair: &'a (Node, Node)) -> Result<Value<'a>> {
+        match self.node(&pair.0)? {
+            Value::Optional(None) => self.node(&pair.1),
+            value => Ok(value),
+        }
+    }
+
+    fn optional_or_value(&mut self, pair: &'a (Node, Node)) -> Result<Value<'a>> {
+        match self.node(&pair.0)? {
+            Value::Optional(Some(value)) => Ok((*value).clone()),
+            Value::Optional(None) => self.node(&pair.1),
+            value => Ok(value),
+        }
+    }
+
+    /// The value of an item; nothing if it is optional and missing.
+    fn item(&mut self, item: &'a Item) -> Result<Option<Value<'a>>> {
+        let value = self.node(&item.node)?;
+        match value {
+            Value::Optional(inner) if item.is_optional => Ok(inner.map(|inner| (*inner).clone())),
+            value if item.is_optional => Err(Error::new(format!(
+                "cannot initialize optional list element from non-optional value {value}"
+            ))),
+            value => Ok(Some(value)),
+        }
+    }
+
+    /// What was made costs also where it came to an error.
+    fn made<T>(&mut self, made: Result<T>, cost: u64) -> Result<T> {
+        if !made.as_ref().is_err_and(Error::is_cost_limit) {
+            self.charge(cost)?;
+        }
+        made
+    }
+
+    fn list(&mut self, items: &'a [Item]) -> Result<Value<'a>> {
+        let values = items.iter().filter_map(|item| self.item(item).transpose()).collect();
+        let values = self.made(values, LIST_CREATE)?;
+        Ok(Value::List(List::Owned(Arc::new(values))))
+    }
+
+    fn map(&mut self, items: &'a [MapItem]) -> Result<Value<'a>> {
+        let entries = items.iter().filter_map(|item| self.entry(item).transpose()).collect();
+        let entries: BTreeMap<_, _> = self.made(entries, MAP_CREATE)?;
+        Ok(Value::Map(Map::Owned(Arc::new(entries))))
+    }
+
+    fn entry(&mut self, item: &'a MapItem) -> Result<Option<(Key<'a>, Value<'a>)>> {
+        let key = self.node(&item.key)?;
+        let value = self.item(&item.value)?;
+        let unsupported = || Error::new(format!("unsupported key type: {}", key.ty().name()));
+        let key = Key::from_value(&key).ok_or_else(unsupported)?;
+        Ok(value.map(|value| (key, value)))
+    }
+
+    fn object(&mut self, fields: &'a [(Arc<str>, Item)]) -> Result<Value<'a>> {
+        let field = |(name, item): &'a (Arc<str>, Item)| {
+            let value = self.item(item).transpose()?;
+            Some(value.map(|value| (Key::String(Str::Borrowed(name)), value)))
+        };
+        let entries = fields.iter().filter_map(field).collect();
+        let entries: BTreeMap<_, _> = self.made(entries, STRUCT_CREATE)?;
+        Ok(Value::Map(Map::Owned(Arc::new(entries))))
+    }
+}
