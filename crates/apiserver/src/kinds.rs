@@ -21,8 +21,10 @@ use crate::reviews;
 /// Every built-in resource type that can be served: one whose objects are stored, or answered at once.
 pub(crate) fn built_in() -> Vec<ResourceType> {
     let of_version = |entry: &'static Version| {
-        let is_served =
-            |row: &&Row| row.verbs.contains(&"watch") || reviews::built_in(entry.group, row.kind).is_some();
+        let is_served = |row: &&Row| {
+            let is_answered = reviews::built_in(entry.group, row.kind).is_some() || row.kind == "Binding";
+            row.verbs.contains(&"watch") || is_answered
+        };
         entry.resources.iter().filter(is_served).map(|row| resource_type(entry, row))
     };
     resources::TABLE.iter().flat_map(of_version).collect()
@@ -57,17 +59,17 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type
 }
 
-/// The type of scales, which are made of other objects.
-pub(crate) fn scale() -> ResourceType {
+/// A type of version 1 that no path leads to: its objects are parts of others, or what is done to them.
+pub(crate) fn alone(group: &str, kind: &str) -> ResourceType {
     let type_id = schema::builtin()
-        .by_kind("autoscaling", "v1", "Scale")
-        .expect("a test reads it from the schema with all others");
-    let rules = kinds::rules("autoscaling", "Scale").expect("the rules of scales are there");
-    let mut scale = ResourceType::new("autoscaling", "v1", "Scale", "scales");
-    scale.protobuf = true;
-    scale.strategy = Arc::new(BuiltIn { rules, type_id, selectable: Vec::new() });
-    scale.table = Arc::new(Columns(rules));
-    scale
+        .by_kind(group, "v1", kind)
+        .expect("a test reads them from the schema with all others");
+    let rules = kinds::rules(group, kind).unwrap_or_else(|| kinds::plain_rules(false));
+    let mut alone = ResourceType::new(group, "v1", kind, &format!("{}s", kind.to_lowercase()));
+    alone.protobuf = true;
+    alone.strategy = Arc::new(BuiltIn { rules, type_id, selectable: Vec::new() });
+    alone.table = Arc::new(Columns(rules));
+    alone
 }
 
 fn subresource(part: &Part) -> Subresource {
@@ -168,6 +170,10 @@ impl Strategy for BuiltIn {
         (self.rules.warnings)(new, old)
     }
 
+    fn grace(&self, object: &Object, asked: Option<i64>) -> Option<i64> {
+        self.rules.grace.map(|grace| grace(object, asked))
+    }
+
     fn prepare_delete(&self, object: &mut Object) {
         (self.rules.prepare_delete)(object);
     }
@@ -250,5 +256,8 @@ mod tests {
             }
         }
         assert!(built_in().len() > 50);
+        for (group, kind) in [("autoscaling", "Scale"), ("policy", "Eviction"), ("", "Binding")] {
+            assert_eq!(alone(group, kind).kind, kind);
+        }
     }
 }

@@ -177,6 +177,14 @@ pub enum Error {
         /// After how long to try again; zero says nothing.
         retry_after_seconds: u32,
     },
+    /// A pod may not be evicted now.
+    #[error("Cannot evict pod as it would violate the pod's disruption budget.")]
+    DisruptionBudget {
+        /// Why.
+        cause: String,
+        /// After how long to try again; zero says nothing.
+        retry_after_seconds: u32,
+    },
     /// The revision asked for is later than all there are.
     #[error("Timeout: Too large resource version: {requested}, current: {current}")]
     FutureRevision {
@@ -252,14 +260,14 @@ impl Error {
             Self::TooLarge { .. } | Self::TooManyOperations { .. } => 413,
             Self::UnsupportedMediaType { .. } => 415,
             Self::Invalid { .. } => 422,
-            Self::TooManyRequests { .. } => 429,
+            Self::TooManyRequests { .. } | Self::DisruptionBudget { .. } => 429,
             Self::Internal { .. } | Self::Failed { .. } => 500,
             Self::Unavailable { .. } | Self::DefinitionChanged => 503,
             Self::FutureRevision { .. } | Self::Timeout { .. } => 504,
         }
     }
 
-    /// The machine-readable reason in the `Status`.
+    /// The machine-readable reason in the `Status`; empty for none.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::BadRequest { .. } => "BadRequest",
@@ -274,7 +282,7 @@ impl Error {
             Self::NotAcceptable { .. } | Self::NoRepresentation { .. } => "NotAcceptable",
             Self::UnsupportedMediaType { .. } => "UnsupportedMediaType",
             Self::TooLarge { .. } | Self::TooManyOperations { .. } => "RequestEntityTooLarge",
-            Self::TooManyRequests { .. } => "TooManyRequests",
+            Self::TooManyRequests { .. } | Self::DisruptionBudget { .. } => "TooManyRequests",
             Self::FutureRevision { .. } | Self::Timeout { .. } => "Timeout",
             Self::Internal { .. } => "InternalError",
             Self::Failed { .. } => "",
@@ -286,7 +294,9 @@ impl Error {
     pub fn retry_after_seconds(&self) -> Option<u32> {
         match self {
             Self::FutureRevision { .. } | Self::GenerateNameConflict { .. } => Some(1),
-            Self::TooManyRequests { retry_after_seconds, .. } | Self::Timeout { retry_after_seconds, .. } => {
+            Self::TooManyRequests { retry_after_seconds, .. }
+            | Self::DisruptionBudget { retry_after_seconds, .. }
+            | Self::Timeout { retry_after_seconds, .. } => {
                 Some(*retry_after_seconds).filter(|seconds| *seconds > 0)
             }
             _ => None,
@@ -301,14 +311,13 @@ impl Error {
             "metadata": {},
             "status": "Failure",
             "message": self.to_string(),
-            "reason": self.reason(),
             "code": self.code(),
         });
+        if !self.reason().is_empty() {
+            status["reason"] = self.reason().into();
+        }
         if let Self::Expired { continue_token: Some(token), .. } = self {
             status["metadata"]["continue"] = token.as_str().into();
-        }
-        if let Self::Failed { .. } = self {
-            status.as_object_mut().and_then(|status| status.remove("reason"));
         }
         if let Some(details) = self.details() {
             status["details"] = details.into();
@@ -331,6 +340,7 @@ impl Error {
             Self::PathNotFound
             | Self::NoRepresentation { .. }
             | Self::TooManyRequests { .. }
+            | Self::DisruptionBudget { .. }
             | Self::FutureRevision { .. }
             | Self::Timeout { .. }
             | Self::ApplyConflict { .. }
@@ -363,6 +373,9 @@ impl Error {
                 causes.iter().map(cause).collect()
             }
             Self::Internal { message } => vec![json!({"message": message})],
+            Self::DisruptionBudget { cause, .. } => {
+                vec![json!({"reason": "DisruptionBudget", "message": cause})]
+            }
             _ => Vec::new(),
         }
     }

@@ -128,7 +128,7 @@ fn resource(of: &ResourceType) -> impl Iterator<Item = Resource<'_>> {
         verbs: verbs(of.verbs),
         short_names: &of.short_names,
         categories: &of.categories,
-        storage_version_hash: of.review.is_none().then(|| stored_version(of)),
+        storage_version_hash: of.is_stored().then(|| stored_version(of)),
     };
     std::iter::once(main).chain(of.subresources.iter().map(|part| subresource(of, part)))
 }

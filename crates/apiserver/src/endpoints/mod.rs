@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api::ApiServer;
 use crate::body::Body;
-use crate::render::{self, encode, not_encoded, respond, wants_pretty};
+use crate::render::{encode, not_encoded, respond, to_json, wants_pretty};
 use crate::request::negotiate::{self, Encoding, Form, Offer};
 use crate::request::query::Query;
 use crate::{discovery, openapi};
@@ -56,7 +56,7 @@ pub(crate) fn value(
     let form = negotiate::accepted(headers, Offer { protobuf: false }, false, pretty)?;
     let form = Form { view: negotiate::View::Whole, ..form };
     let bytes = match form.encoding {
-        Encoding::Json => render::json(form, value)?,
+        Encoding::Json => to_json(form, value)?,
         // Keys are sorted here.
         Encoding::Yaml | Encoding::Protobuf => {
             encode(form, &serde_json::to_value(value).map_err(not_encoded)?)?

@@ -42,14 +42,14 @@ const OF_DELETIONS: [Parameter; 5] = [
 const OF_LISTS: [Parameter; 10] = [
     ("allowWatchBookmarks", "boolean", "Whether a watch has bookmarks."),
     ("continue", "string", "The token of the page before."),
-    ("fieldSelector", "string", "Only objects with these values of fields."),
-    ("labelSelector", "string", "Only objects with such labels."),
+    ("fieldSelector", "string", "Restricts the list of returned objects by their fields."),
+    ("labelSelector", "string", "Restricts the list of returned objects by their labels."),
     ("limit", "integer", "The most objects of a page."),
     ("resourceVersion", "string", "Which state is read."),
     ("resourceVersionMatch", "string", "How resourceVersion is meant: `Exact` or `NotOlderThan`."),
     ("sendInitialEvents", "boolean", "Whether a watch begins with what is there."),
     ("timeoutSeconds", "integer", "How long the answer may take."),
-    ("watch", "boolean", "Whether changes follow."),
+    ("watch", "boolean", "Watch for changes to the described resources, without an end."),
 ];
 
 /// What the body of a request is.
@@ -99,7 +99,7 @@ impl<'d, 's> Paths<'d, 's> {
     pub fn add(&mut self, of: &ResourceType) {
         let Some((_, id)) = of.strategy.schema() else { return };
         let object = self.definitions.of_type(id);
-        let list = self.definitions.of_list(id);
+        let list = self.definitions.of_list(id, &of.plural);
         let base = of.base_path();
         let scoped = if of.namespaced { format!("{base}/namespaces/{{namespace}}") } else { base.clone() };
         let collection = self.on_collection(of.verbs, &object, &list);

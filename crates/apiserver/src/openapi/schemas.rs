@@ -49,12 +49,12 @@ impl<'a> Definitions<'a> {
     }
 
     /// Refers to the type of a list of these.
-    pub fn of_list(&mut self, of: TypeId) -> String {
+    pub fn of_list(&mut self, of: TypeId, plural: &str) -> String {
         let item = self.schema.get(of);
         let name = format!("{}List", item.full_name());
         if !self.done.contains_key(&name) {
             let item_reference = self.of_type(of);
-            let list = self.list(item, &item_reference);
+            let list = self.list(item, &item_reference, plural);
             self.done.insert(name.clone(), list);
         }
         self.dialect.reference(&name)
@@ -126,11 +126,11 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    fn list(&mut self, item: &Type, item_reference: &str) -> Value {
+    fn list(&mut self, item: &Type, item_reference: &str, plural: &str) -> Value {
         let mut properties = Map::new();
         self.add_type_meta(&mut properties);
         let mut items = json!({"type": "array", "items": self.referring(item_reference, true)});
-        items["description"] = "The objects.".into();
+        items["description"] = format!("List of {plural}").into();
         properties.insert("items".to_owned(), items);
         let metadata = self.of_meta("ListMeta");
         properties.insert("metadata".to_owned(), self.referring(&metadata, true).into());

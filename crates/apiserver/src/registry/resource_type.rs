@@ -162,6 +162,16 @@ impl ResourceType {
         self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
     }
 
+    /// Whether it is the type of bindings, none of which is stored: they give pods to nodes.
+    pub fn is_binding(&self) -> bool {
+        self.group.is_empty() && self.kind == "Binding"
+    }
+
+    /// Whether its objects are kept, and not only answered.
+    pub fn is_stored(&self) -> bool {
+        self.review.is_none() && !self.is_binding()
+    }
+
     /// "There is no such object."
     pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { group: self.group.clone(), resource: self.plural.clone(), name: name.to_owned() }

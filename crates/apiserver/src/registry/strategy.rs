@@ -88,7 +88,13 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
-    /// Sets what the server decides when a deletion begins that finalizers hold back.
+    /// For how many seconds an object goes on when its deletion begins, given what the client asked for. `None`: objects of
+    /// this type never do.
+    fn grace(&self, _object: &Object, _asked: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// Sets what the server decides when a deletion begins that does not end at once.
     fn prepare_delete(&self, _object: &mut Object) {}
 
     /// Whether something beside `metadata.finalizers` holds a deletion back.

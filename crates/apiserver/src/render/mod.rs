@@ -14,7 +14,7 @@ use model::error::Error;
 use model::json::to_yaml;
 use model::{protobuf, schema};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use event::{EventFrame, EventName};
 pub(crate) use list::ListFrame;
@@ -71,6 +71,18 @@ pub(crate) fn status(call: &Call, status: &Value) -> Result<Response<Body>, Erro
     Ok(respond(form.encoding.media_type(), encode(form, status)?))
 }
 
+/// The answer to what makes no object: it is done.
+pub(crate) fn done(call: &Call, warnings: &[String]) -> Result<Response<Body>, Error> {
+    let code = StatusCode::CREATED;
+    let done = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code.as_u16(),
+    });
+    let mut response = status(call, &done)?;
+    *response.status_mut() = code;
+    response.headers_mut().extend(warnings.iter().filter_map(|warning| warning_header(warning)));
+    Ok(response)
+}
+
 /// An answer with a list of which all objects are at hand.
 pub(crate) fn list(call: &Call, revision: Revision, items: Vec<Bytes>) -> Result<Response<Body>, Error> {
     ListFrame::new(call).of_values(items, revision)
@@ -86,14 +98,14 @@ pub(crate) fn without_version(object: &Object) -> Bytes {
 /// A value in the encoding that the client asked for.
 pub(crate) fn encode(form: Form, value: &Value) -> Result<Bytes, Error> {
     Ok(match form.encoding {
-        Encoding::Json => json(form, value)?,
+        Encoding::Json => to_json(form, value)?,
         Encoding::Yaml => to_yaml(value).map_err(not_encoded)?.into(),
         Encoding::Protobuf => protobuf::encode(schema::builtin(), value).map_err(not_encoded)?.into(),
     })
 }
 
 /// A value as JSON, its fields in their order.
-pub(crate) fn json(form: Form, value: &impl Serialize) -> Result<Bytes, Error> {
+pub(crate) fn to_json(form: Form, value: &impl Serialize) -> Result<Bytes, Error> {
     let encoded = if form.pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
     encoded.map(Bytes::from).map_err(not_encoded)
 }

@@ -23,9 +23,15 @@ const CLAIM_ATTEMPTS: usize = 16;
 
 pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let Decoded { object, warnings } = body::decode(&call, options.field_validation)?;
+    let Decoded { mut object, warnings } = body::decode(&call, options.field_validation)?;
     match &call.resource_type.review {
-        Some(review) => reviews::create(&call, &**review, object, &warnings),
+        Some(review) => {
+            check_place(&call, &object)?;
+            if call.resource_type.namespaced {
+                set_text(&mut object, "namespace", call.namespace());
+            }
+            reviews::create(&call, &**review, object, &warnings)
+        }
         None => create_object(&call, object, &warnings, options).await,
     }
 }
@@ -111,7 +117,7 @@ fn name_conflict(call: &Call, name: String, generated: bool) -> Error {
 }
 
 /// What the object says of its own place must be what the path says.
-fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
+pub fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     let namespace = metadata::text(object, "namespace");
     if !namespace.is_empty() && call.resource_type.namespaced && namespace != call.namespace() {
         let message = "the namespace of the provided object does not match the namespace sent on the request";

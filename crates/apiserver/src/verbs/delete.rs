@@ -2,23 +2,24 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use jiff::{SignedDuration, Timestamp};
 use model::ObjectKey;
 use model::error::Error;
 use serde_json::json;
 use store::{Precondition, Stored, Write};
 
 use super::definition::has_moved;
-use super::metadata::{self, FOREGROUND, ORPHAN, attributes, is_being_deleted, may_go, set_finalizer, time};
+use super::metadata::{
+    self, FOREGROUND, ORPHAN, attributes, begin_deletion, grace, is_being_deleted, may_go, set_end,
+    set_finalizer, time,
+};
 use super::options::{DeleteOptions, Propagation};
-use super::write::now;
+use super::write::{ATTEMPTS, modified, now};
 use super::{Call, claims, store_error};
 use crate::body::Body;
 use crate::definitions::conditions;
 use crate::registry::{Object, ResourceType};
 use crate::render;
-
-/// How often a deletion is tried again when others change the object meanwhile.
-const ATTEMPTS: usize = 16;
 
 /// What a deletion did.
 pub enum Deleted {
@@ -67,89 +68,95 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
             return Err(resource_type.not_found(&key.name));
         };
         check_preconditions(resource_type, &head, options)?;
-        let mut object = resource_type.read(&head).await?;
-        let step = decide(resource_type, &mut object, options);
-        let last = resource_type.of_version(head.value.clone(), head.revision).await?;
-        let expect = Precondition { revision: Some(head.revision), uid: None };
-        let attributes = attributes(resource_type, &object);
-        let body = resource_type.sealed(&object).await?;
-        let becoming = body.at(head.revision);
-        let write = match step {
-            Step::Nothing => return Ok(Deleted::Waiting(last)),
-            Step::End => Write::Delete { key: key.clone(), expect, attributes, body },
-            Step::Begin => Write::Update { key: key.clone(), expect, attributes, body },
-        };
-        let ends = step == Step::End;
-        if options.dry_run {
-            let becoming = resource_type.of_version(becoming, head.revision).await?;
-            return Ok(if ends { Deleted::Gone(last.clone(), last) } else { Deleted::Waiting(becoming) });
-        }
-        let mut writes = vec![write];
-        if ends && resource_type.strategy.allocates() {
-            writes.extend(claims::steps(call, None, Some(&object)).await.map_err(store_error)?);
-        }
-        match call.write(writes).await {
-            Ok(written) => {
-                let value = match written.into_iter().next() {
-                    Some(written) => resource_type.of_version(written.value, written.revision).await?,
-                    None => becoming,
-                };
-                return Ok(if ends { Deleted::Gone(last, value) } else { Deleted::Waiting(value) });
-            }
-            Err(error) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
-            Err(store::Error::Conflict { .. }) => {}
-            Err(error) if claims::was_contested(&error, key) => {}
-            Err(store::Error::NotFound { .. }) => return Err(resource_type.not_found(&key.name)),
-            Err(error) => return Err(store_error(error)),
+        let object = resource_type.read(&head).await?;
+        if let Some(deleted) = attempt(call, &head, object, options, None).await? {
+            return Ok(deleted);
         }
     }
-    Err(super::write::modified(call))
+    Err(modified(call))
 }
 
-/// What to do about an object that shall be deleted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// It is on its way out already.
-    Nothing,
-    /// It goes.
-    End,
-    /// Its deletion begins, or goes on in another way.
-    Begin,
+/// Deletes an object, or begins its deletion, together with another write; `None` if others were faster.
+pub async fn attempt(
+    call: &Call,
+    head: &Stored,
+    mut object: Object,
+    options: &DeleteOptions,
+    beside: Option<Write>,
+) -> Result<Option<Deleted>, Error> {
+    let resource_type = &call.resource_type;
+    let ends = decide(resource_type, &mut object, options);
+    let last = resource_type.of_version(head.value.clone(), head.revision).await?;
+    let body = resource_type.sealed(&object).await?;
+    let becoming = body.at(head.revision);
+    if !ends && becoming == head.value {
+        return Ok(Some(Deleted::Waiting(last)));
+    }
+    let of = |shown| if ends { Deleted::Gone(last.clone(), shown) } else { Deleted::Waiting(shown) };
+    if options.dry_run {
+        return Ok(Some(of(resource_type.of_version(becoming, head.revision).await?)));
+    }
+    let (key, attributes) = (head.key.clone(), attributes(resource_type, &object));
+    let expect = Precondition { revision: Some(head.revision), uid: None };
+    let mut writes = vec![if ends {
+        Write::Delete { key, expect, attributes, body }
+    } else {
+        Write::Update { key, expect, attributes, body }
+    }];
+    writes.extend(beside);
+    if ends && resource_type.strategy.allocates() {
+        writes.extend(claims::steps(call, None, Some(&object)).await.map_err(store_error)?);
+    }
+    match call.write(writes).await {
+        Ok(written) => Ok(Some(of(match written.into_iter().next() {
+            Some(written) => resource_type.of_version(written.value, written.revision).await?,
+            None => becoming,
+        }))),
+        Err(error) if has_moved(call, &error) => Err(Error::DefinitionChanged),
+        Err(store::Error::Conflict { .. }) => Ok(None),
+        Err(error) if claims::was_contested(&error, &head.key) => Ok(None),
+        Err(store::Error::NotFound { .. }) => Err(resource_type.not_found(&head.key.name)),
+        Err(error) => Err(store_error(error)),
+    }
 }
 
-fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> Step {
-    let before = finalizer_state(object);
+/// Makes of an object what it is when it shall be deleted. True if it goes at once.
+fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> bool {
     if let Some(propagation) = options.propagation {
         set_finalizer(object, ORPHAN, propagation == Propagation::Orphan);
         set_finalizer(object, FOREGROUND, propagation == Propagation::Foreground);
     }
     if resource_type.is_definition() && !is_being_deleted(object) {
         conditions::begin_end(object, &time(now()));
-        return Step::Begin;
+        return false;
+    }
+    match resource_type.strategy.grace(object, options.grace) {
+        None => {}
+        Some(grace) if !is_being_deleted(object) => begin_deletion(resource_type, object, now(), grace),
+        Some(_) => shorten(object, options.grace),
     }
     if may_go(resource_type, object) {
-        return Step::End;
-    }
-    if is_being_deleted(object) && before == finalizer_state(object) {
-        return Step::Nothing;
+        return true;
     }
     if !is_being_deleted(object) {
-        metadata::set_text(object, "deletionTimestamp", &time(now()));
-        metadata::metadata_mut(object).insert("deletionGracePeriodSeconds".to_owned(), 0.into());
-        if resource_type.strategy.counts_generations() {
-            let next = metadata::generation(object) + 1;
-            metadata::metadata_mut(object).insert("generation".to_owned(), next.into());
-        }
-        resource_type.strategy.prepare_delete(object);
+        begin_deletion(resource_type, object, now(), 0);
     }
-    Step::Begin
+    false
 }
 
-fn finalizer_state(object: &Object) -> Vec<String> {
-    metadata::finalizers(object).into_iter().map(str::to_owned).collect()
+/// A deletion that has begun can end sooner, never later.
+fn shorten(object: &mut Object, asked: Option<i64>) {
+    let Some(asked) = asked.map(|seconds| if seconds < 0 { 1 } else { seconds }) else { return };
+    let given = grace(object);
+    let end: Option<Timestamp> = metadata::text(object, "deletionTimestamp").parse().ok();
+    if let Some(end) = end.filter(|_| asked < given) {
+        let begin = end.checked_sub(SignedDuration::from_secs(given)).unwrap_or(end);
+        set_end(object, begin, asked);
+    }
 }
 
-fn check_preconditions(
+/// Who names a uid or a version means that object, as it was then.
+pub fn check_preconditions(
     resource_type: &ResourceType,
     head: &Stored,
     options: &DeleteOptions,

@@ -7,7 +7,7 @@ use model::Revision;
 use model::error::Error;
 use store::Position;
 
-use super::delete::{Deleted, delete_object};
+use super::delete::delete_object;
 use super::options::DeleteOptions;
 use super::scope::scope;
 use super::{Call, store_error};
@@ -34,9 +34,13 @@ pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(Revisio
         let deletions = page.items.iter().map(|item| delete_object(call, &item.key, options));
         let deletions: Vec<_> = deletions.collect();
         let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
-        for outcome in outcomes {
+        for (item, outcome) in page.items.iter().zip(outcomes) {
             match outcome {
-                Ok(Deleted::Gone(value, _) | Deleted::Waiting(value)) => deleted.push(value),
+                // As it was found: what it has become since is not shown.
+                Ok(_) => {
+                    let found = call.resource_type.of_version(item.value.clone(), item.revision);
+                    deleted.push(found.await?);
+                }
                 // Somebody else was faster: it is gone, as was asked.
                 Err(Error::NotFound { .. }) => {}
                 Err(error) => return Err(error),

@@ -1,7 +1,6 @@
 //! Reading and setting what the server owns in an object's metadata.
 
-use jiff::Timestamp;
-use jiff::Unit;
+use jiff::{SignedDuration, Timestamp, Unit};
 use model::Attributes;
 use serde_json::{Map, Value, json};
 
@@ -83,7 +82,30 @@ pub fn is_being_deleted(object: &Object) -> bool {
 
 /// Whether nothing holds its deletion back.
 pub fn may_go(resource_type: &ResourceType, object: &Object) -> bool {
-    finalizers(object).is_empty() && !resource_type.strategy.holds_deletion(object)
+    finalizers(object).is_empty() && grace(object) == 0 && !resource_type.strategy.holds_deletion(object)
+}
+
+/// For how many seconds an object goes on whose deletion has begun.
+pub fn grace(object: &Object) -> i64 {
+    let grace = metadata(object).and_then(|metadata| metadata.get("deletionGracePeriodSeconds"));
+    grace.and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Begins the deletion of an object that goes on until a time, and counts that as a change.
+pub fn begin_deletion(resource_type: &ResourceType, object: &mut Object, now: Timestamp, grace: i64) {
+    set_end(object, now, grace);
+    if resource_type.strategy.counts_generations() {
+        let next = generation(object) + 1;
+        metadata_mut(object).insert("generation".to_owned(), next.into());
+    }
+    resource_type.strategy.prepare_delete(object);
+}
+
+/// Says when an object ends whose deletion began at a time.
+pub fn set_end(object: &mut Object, begin: Timestamp, grace: i64) {
+    let end = begin.checked_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
+    set_text(object, "deletionTimestamp", &time(end));
+    metadata_mut(object).insert("deletionGracePeriodSeconds".to_owned(), grace.into());
 }
 
 /// A time as Kubernetes writes it: whole seconds, UTC.

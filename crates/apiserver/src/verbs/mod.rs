@@ -1,5 +1,6 @@
 //! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
 
+mod binding;
 mod body;
 mod claims;
 mod continue_token;
@@ -7,6 +8,7 @@ mod create;
 mod definition;
 mod delete;
 mod delete_collection;
+mod eviction;
 mod get;
 mod kinds;
 mod list;
@@ -177,6 +179,10 @@ async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     let deprecated = call.resource_type.strategy.deprecated().map(str::to_owned);
     let mut answer = match verb {
         _ if call.place.subresource == "scale" => scale::scale(call, verb).await,
+        Verb::Create if call.place.subresource == "eviction" => eviction::create_eviction(call).await,
+        Verb::Create if call.place.subresource == "binding" || call.resource_type.is_binding() => {
+            binding::create_binding(call).await
+        }
         Verb::Create => create::create(call).await,
         Verb::Get => get::get(call).await,
         Verb::List => list::list(call).await,

@@ -72,6 +72,8 @@ pub enum Propagation {
 pub struct DeleteOptions {
     /// Do everything but delete.
     pub dry_run: bool,
+    /// For how long the object goes on, in seconds; `None`: as long as its kind says.
+    pub grace: Option<i64>,
     /// What happens to dependents; `None`: as the finalizers of the object say.
     pub propagation: Option<Propagation>,
     /// Only if the object has this uid.
@@ -84,6 +86,11 @@ impl DeleteOptions {
     /// Reads them from the body or, where there is none, from the query.
     pub fn read(call: &Call) -> Result<Self, Error> {
         let given = if call.body.is_empty() { from_query(&call.query)? } else { body::delete_options(call)? };
+        Self::from_value(&given)
+    }
+
+    /// Reads them as they stand in a body.
+    pub fn from_value(given: &Value) -> Result<Self, Error> {
         let mut errors = Vec::new();
         let list = given.get("dryRun").and_then(Value::as_array);
         let dry_run = dry_run(list.into_iter().flatten().filter_map(Value::as_str), &mut errors);
@@ -108,13 +115,17 @@ impl DeleteOptions {
         let preconditions = given.get("preconditions");
         let precondition = |key| preconditions.and_then(|all| all.get(key)).and_then(Value::as_str);
         let revision = precondition("resourceVersion").map(str::to_owned);
-        Ok(Self { dry_run, propagation, uid: precondition("uid").map(|uid| Uid(uid.to_owned())), revision })
+        let uid = precondition("uid").map(|uid| Uid(uid.to_owned()));
+        let grace = given.get("gracePeriodSeconds").and_then(Value::as_i64);
+        Ok(Self { dry_run, grace, propagation, uid, revision })
     }
 }
 
 fn from_query(query: &Query) -> Result<Value, Error> {
     let mut options = json!({});
-    query.number("gracePeriodSeconds")?;
+    if let Some(seconds) = query.number("gracePeriodSeconds")? {
+        options["gracePeriodSeconds"] = seconds.into();
+    }
     if query.has("dryRun") {
         options["dryRun"] = query.all("dryRun").collect();
     }

@@ -28,7 +28,10 @@ struct Scale {
 }
 
 pub async fn scale(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
-    let scale = Scale { shown: call.about(Arc::new(Served::alone(kinds::scale()))), object: call };
+    let scale = Scale {
+        shown: call.about(Arc::new(Served::alone(kinds::alone("autoscaling", "Scale")))),
+        object: call,
+    };
     match verb {
         Verb::Get => scale.get().await,
         Verb::Update => scale.update().await,

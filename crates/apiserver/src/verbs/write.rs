@@ -18,7 +18,7 @@ use crate::registry::Object;
 use crate::render;
 
 /// How often a change that names no revision is tried again when others are faster.
-const ATTEMPTS: usize = 16;
+pub const ATTEMPTS: usize = 16;
 
 /// What a client wants an object to become, given what it is.
 pub trait Change: Sync {

@@ -49,8 +49,10 @@ pub(crate) use age::since;
 pub use autoscaling::{scale_of, set_scale, validate_scale};
 pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
 pub use columns::Column;
+pub use core::{bind, validate_binding};
 pub use flowcontrol::{flow_schemas, priority_levels};
 pub use object::keep_all_but_status;
+pub use policy::{evict, note_eviction};
 
 /// An object as a tree of values.
 pub type Object = Map<String, Value>;
@@ -82,6 +84,8 @@ pub struct KindRules {
     pub deprecated: Option<&'static str>,
     /// What a client should be told though it is valid: the new version, and the old one unless it is created.
     pub warnings: fn(&Object, Option<&Object>) -> Vec<String>,
+    /// For how many seconds an object goes on when its deletion begins, given what the client asked for.
+    pub grace: Option<fn(&Object, Option<i64>) -> i64>,
     /// Sets what a deletion changes that does not end at once.
     pub prepare_delete: fn(&mut Object),
     /// Whether something beside `metadata.finalizers` holds a deletion back.
@@ -230,6 +234,7 @@ impl KindRules {
         validate_update: |_, _| Vec::new(),
         deprecated: None,
         warnings: |_, _| Vec::new(),
+        grace: None,
         prepare_delete: |_| {},
         holds_deletion: |_| false,
         forbids_deletion: |_| None,

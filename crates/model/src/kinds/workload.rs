@@ -121,6 +121,13 @@ pub fn template_warnings(new: &Object, old: Option<&Object>, spec: &[&str]) -> V
     pod::template_warnings(template, &format!("{}.template", spec.join(".")))
 }
 
+/// What a client should be told about an object with a template in its spec, whose name becomes that of pods.
+pub fn warnings_of_pods(new: &Object, old: Option<&Object>) -> Vec<String> {
+    let mut warnings: Vec<String> = name_warning(new).filter(|_| old.is_none()).into_iter().collect();
+    warnings.extend(template_warnings(new, old, &["spec"]));
+    warnings
+}
+
 /// What to say of a name that cannot be part of a host name.
 pub fn name_warning(object: &Object) -> Option<String> {
     let advice = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is \

@@ -10,8 +10,8 @@ use crate::kinds::selection::Selection;
 use crate::kinds::workload::{
     CONTAINERS, IMAGES, SELECTOR, bad_int_or_percent, bad_replicas, changed_selector, container_cells,
     default_template, exceeding, fewer_collisions, int_or_percent, invalid_shown,
-    keep_all_but_status_and_labels, more_than_all, name_warning, negative, not_supported_shown, optional,
-    part, present, reset_status, template_warnings,
+    keep_all_but_status_and_labels, more_than_all, negative, not_supported_shown, optional, part, present,
+    reset_status, warnings_of_pods,
 };
 use crate::kinds::{KindRules, Object, Subresource};
 
@@ -41,14 +41,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors.extend(changed_selector(new, old));
         errors
     },
-    warnings: |new, old| {
-        let mut warnings = Vec::new();
-        if old.is_none() {
-            warnings.extend(name_warning(new));
-        }
-        warnings.extend(template_warnings(new, old, &["spec"]));
-        warnings
-    },
+    warnings: warnings_of_pods,
     subresources: &[Subresource {
         name: "status",
         prepare_update: keep_all_but_status_and_labels,

@@ -8,7 +8,7 @@ use crate::kinds::object::{keep_all_but_status, map_mut, number};
 use crate::kinds::selection::Selection;
 use crate::kinds::workload::{
     CONTAINERS, IMAGES, SELECTOR, bad_replicas, changed_selector, container_cells, default_template,
-    exceeding, name_warning, negative, part, present, reset_status, template_warnings,
+    exceeding, negative, part, present, reset_status, warnings_of_pods,
 };
 use crate::kinds::{KindRules, Object, Subresource};
 
@@ -27,14 +27,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors.extend(changed_selector(new, old));
         errors
     },
-    warnings: |new, old| {
-        let mut warnings = Vec::new();
-        if old.is_none() {
-            warnings.extend(name_warning(new));
-        }
-        warnings.extend(template_warnings(new, old, &["spec"]));
-        warnings
-    },
+    warnings: warnings_of_pods,
     subresources: &[Subresource {
         name: "status",
         prepare_update: keep_all_but_status,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::deployment::ready;
 use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::core::bad_claim_template;
 use crate::kinds::core::pod;
 use crate::kinds::go::{Fields, Go, NUMBER, OPTIONAL, TEXT};
 use crate::kinds::label_selector::invalid;
@@ -140,6 +141,9 @@ fn validate(object: &Object, is_new: bool) -> Vec<FieldError> {
             errors.push(FieldError::not_supported(path, policy, &RETENTION_POLICIES));
         }
     }
+    if is_new {
+        errors.extend(bad_claims(spec));
+    }
     errors.extend(negative(spec, "spec", &["replicas", "minReadySeconds"]));
     errors.extend(
         part(spec, &["ordinals"])
@@ -161,6 +165,12 @@ fn validate(object: &Object, is_new: bool) -> Vec<FieldError> {
     }
     errors.extend(ending_template(spec, "StatefulSet"));
     errors
+}
+
+fn bad_claims(spec: &Object) -> impl Iterator<Item = FieldError> {
+    let claims = items(spec, &["volumeClaimTemplates"]).iter().filter_map(Value::as_object).enumerate();
+    claims
+        .flat_map(|(index, claim)| bad_claim_template(&format!("spec.volumeClaimTemplates[{index}]"), claim))
 }
 
 fn bad_management(spec: &Object) -> Option<FieldError> {

@@ -101,8 +101,14 @@ fn settle_source(object: &mut Object, old: Option<&Object>) {
     }
 }
 
-/// What is wrong with a claim, or with a template of one.
-pub(super) fn validate(object: &Object) -> Vec<FieldError> {
+/// What is wrong with the template of a claim at a path.
+pub(in crate::kinds) fn bad_claim_template(path: &str, claim: &Object) -> Vec<FieldError> {
+    let below = |error: FieldError| FieldError { path: format!("{path}.{}", error.path), ..error };
+    validate(claim).into_iter().map(below).collect()
+}
+
+/// What is wrong with a claim.
+fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let modes = items(object, &["spec", "accessModes"]);
     if modes.is_empty() {

@@ -1,7 +1,11 @@
 //! The group `policy`.
 
+mod eviction;
 mod pod_disruption_budget;
 
 use super::KindRules;
+
+pub(in crate::kinds) use eviction::set_condition;
+pub use eviction::{evict, note_eviction};
 
 pub(super) const RULES: &[KindRules] = &[pod_disruption_budget::RULES];

@@ -27,6 +27,7 @@ mod namespace;
 mod others;
 mod pods;
 mod policy_columns;
+mod policy_eviction;
 mod policy_pod_disruption_budget;
 mod priority_level;
 mod rbac;

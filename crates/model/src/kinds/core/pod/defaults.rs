@@ -30,7 +30,6 @@ pub(super) fn default_pod(pod: &mut Object) {
     }
     default_spec(spec);
     let status = map_mut(pod, "status");
-    set_default(status, "phase", "Pending");
     same_addresses(status);
 }
 

@@ -1,6 +1,7 @@
 //! Pod, and the template of pods that other kinds contain.
 
 mod annotations;
+mod binding;
 mod columns;
 mod containers;
 mod defaults;
@@ -27,10 +28,11 @@ use serde_json::Value;
 
 use self::fields::object;
 use crate::error::FieldError;
-use crate::kinds::object::{copy, is_true, items, text};
+use crate::kinds::object::{copy, is_true, items, number, text};
 use crate::kinds::{KindRules, Object, SelectableField, Subresource};
 use crate::names::dns1123_label;
 
+pub use binding::{bind, validate_binding};
 pub(in crate::kinds) use defaults::default_template;
 pub(in crate::kinds) use resources::check_container as check_container_resources;
 pub(in crate::kinds) use scheduling::check_tolerations;
@@ -54,6 +56,7 @@ pub(super) const RULES: KindRules = KindRules {
     validate_create: update::validate_create,
     validate_update: update::validate_update,
     warnings: |new, old| if old.is_some() { Vec::new() } else { pod_warnings(new) },
+    grace: Some(grace),
     subresources: &[
         Subresource { name: "status", prepare_update: status::prepare, validate_update: status::validate },
         Subresource {
@@ -66,6 +69,9 @@ pub(super) const RULES: KindRules = KindRules {
             prepare_update: update::keep_all_but_resources,
             validate_update: update::validate_resize,
         },
+        // These two are verbs in the shape of a part: what they do to the pod is not an update of it.
+        Subresource { name: "binding", prepare_update: |_, _| {}, validate_update: |_, _| Vec::new() },
+        Subresource { name: "eviction", prepare_update: |_, _| {}, validate_update: |_, _| Vec::new() },
     ],
     counts_generations: true,
     selectable: &[
@@ -86,6 +92,16 @@ pub(super) const RULES: KindRules = KindRules {
     cells: columns::cells,
     ..KindRules::PLAIN
 };
+
+/// A pod that no node has, or that has ended, ends at once.
+fn grace(pod: &Object, asked: Option<i64>) -> i64 {
+    let is_over = matches!(text(pod, &["status", "phase"]), "Failed" | "Succeeded");
+    if is_over || text(pod, &["spec", "nodeName"]).is_empty() {
+        return 0;
+    }
+    let seconds = asked.unwrap_or_else(|| number(pod, &["spec", "terminationGracePeriodSeconds"]));
+    if seconds < 0 { 1 } else { seconds }
+}
 
 fn first_address(pod: &Object) -> &str {
     items(pod, &["status", "podIPs"])

@@ -6,7 +6,7 @@ use super::fields::{Errors, invalid, object, one_of, require, set_number, set_te
 use super::volumes::{all, flag, lists_any, lun};
 use crate::error::FieldError;
 use crate::kinds::Object;
-use crate::kinds::core::persistent_volume_claim;
+use crate::kinds::core::bad_claim_template;
 use crate::kinds::object::text;
 use crate::names::{dns1123_label, dns1123_subdomain};
 
@@ -206,8 +206,5 @@ pub fn check_ephemeral(errors: &mut Errors, source: &Object, path: &str) {
             }
         }
     }
-    for mut error in persistent_volume_claim::validate(template) {
-        error.path = under(&path, &error.path);
-        errors.push(error);
-    }
+    errors.extend(bad_claim_template(&path, template));
 }

@@ -1,0 +1,91 @@
+//! A binding: gives a pod to a node. It is no object of its own.
+
+use std::sync::Arc;
+
+use http::Response;
+use model::Encoded;
+use model::error::{Error, FieldError};
+use model::kinds::{bind, validate_binding};
+use store::{Precondition, Write};
+
+use super::body::{self, Decoded};
+use super::metadata::{self, attributes, time};
+use super::options::WriteOptions;
+use super::write::{ATTEMPTS, now};
+use super::{Call, create, store_error};
+use crate::body::Body;
+use crate::kinds;
+use crate::registry::{Object, Served};
+use crate::render;
+
+/// Answers a binding that was sent to a pod, or to the collection of all bindings.
+pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
+    let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
+    let sent = call.about(Arc::new(Served::alone(kinds::alone("", "Binding"))));
+    let Decoded { object: binding, warnings } = body::decode(&sent, options.field_validation)?;
+    create::check_place(&call, &binding)?;
+    let name = metadata::text(&binding, "name");
+    if call.place.name.is_empty() && name.is_empty() {
+        return Err(Error::bad_request("Name parameter required."));
+    }
+    if !call.place.name.is_empty() && name != call.place.name {
+        return Err(Error::bad_request("name in URL does not match name in Binding object"));
+    }
+    let errors: Vec<String> = validate_binding(&binding).iter().map(FieldError::to_string).collect();
+    match errors.as_slice() {
+        [] => {}
+        [message] => return Err(Error::Failed { message: message.clone() }),
+        messages => return Err(Error::Failed { message: format!("[{}]", messages.join(", ")) }),
+    }
+    let registry = call.api.registry();
+    let pods = registry.find("", "v1", "pods").ok_or(Error::PathNotFound)?.clone();
+    bind_pod(&call.about(pods), &binding, options.dry_run).await?;
+    render::done(&sent, &warnings)
+}
+
+/// Writes the pod that a binding names, again if others are faster.
+async fn bind_pod(call: &Call, binding: &Object, dry_run: bool) -> Result<(), Error> {
+    let name = metadata::text(binding, "name");
+    let key = call.key_of(name);
+    for _ in 0..ATTEMPTS {
+        let head = call.api.store.get(&key, None).await.map_err(store_error)?;
+        let head = head.ok_or_else(|| call.resource_type.not_found(name))?;
+        let mut pod = call.resource_type.read(&head).await?;
+        check_preconditions(call, binding, &pod, &head.revision.to_string())?;
+        bind(&mut pod, binding, &time(now())).map_err(|message| Error::Conflict {
+            group: String::new(),
+            resource: "pods/binding".to_owned(),
+            name: name.to_owned(),
+            message,
+        })?;
+        if dry_run {
+            return Ok(());
+        }
+        let expect = Precondition { revision: Some(head.revision), uid: None };
+        let attributes = attributes(&call.resource_type, &pod);
+        let write = Write::Update { key: key.clone(), expect, attributes, body: Encoded::new(&pod) };
+        match call.api.store.write(vec![write]).await {
+            Ok(_) => return Ok(()),
+            Err(store::Error::Conflict { .. }) => {}
+            Err(store::Error::NotFound { .. }) => return Err(call.resource_type.not_found(name)),
+            Err(error) => return Err(store_error(error)),
+        }
+    }
+    Err(super::write::modified(call))
+}
+
+/// Who names a uid or a version means that pod, as it was then.
+fn check_preconditions(call: &Call, binding: &Object, pod: &Object, revision: &str) -> Result<(), Error> {
+    let found =
+        [("uid", "UID", metadata::text(pod, "uid")), ("resourceVersion", "ResourceVersion", revision)];
+    for (field, word, actual) in found {
+        let given = metadata::text(binding, field);
+        if !given.is_empty() && given != actual {
+            let message = format!(
+                "Precondition failed: {word} in precondition: {given}, {word} in object meta: {actual}"
+            );
+            return Err(call.resource_type.conflict(metadata::text(binding, "name"), message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! An eviction: a deletion of a pod that asks the budgets of disruptions first. It is no object of its own.
+//!
+//! The budget is counted down in the transaction that begins the deletion: neither happens alone.
+
+use std::sync::Arc;
+
+use http::Response;
+use model::error::Error;
+use model::kinds::{evict, note_eviction};
+use model::{Encoded, Selector};
+use serde_json::{Value, json};
+use store::{ListQuery, Position, Precondition, Stored, Write};
+
+use super::body::{self, Decoded};
+use super::delete;
+use super::metadata::{self, attributes, time};
+use super::options::{DeleteOptions, WriteOptions};
+use super::write::{ATTEMPTS, modified, now};
+use super::{Call, create, store_error};
+use crate::body::Body;
+use crate::kinds;
+use crate::registry::{Object, Served};
+use crate::render;
+
+/// Budgets read at once.
+const PAGE: usize = 500;
+
+/// Answers an eviction that was sent to a pod.
+pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
+    let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
+    let sent = call.about(Arc::new(Served::alone(kinds::alone("policy", "Eviction"))));
+    let Decoded { object: eviction, warnings } = body::decode(&sent, options.field_validation)?;
+    create::check_place(&call, &eviction)?;
+    if metadata::text(&eviction, "name") != call.place.name {
+        return Err(Error::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let options = delete_options(&call, &eviction)?;
+    evict_pod(&call, &options).await?;
+    render::done(&sent, &warnings)
+}
+
+/// The options of the deletion; a dry run may be asked for there or in the query.
+fn delete_options(call: &Call, eviction: &Object) -> Result<DeleteOptions, Error> {
+    let mut options = eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({}));
+    let asked: Vec<&str> = call.query.all("dryRun").collect();
+    let given: Vec<&str> =
+        options["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !asked.is_empty() && !given.is_empty() && asked != given {
+        let (asked, given) = (asked.join(" "), given.join(" "));
+        let message = format!("Non-matching dry-run options in request and content: [{asked}] and [{given}]");
+        return Err(Error::Failed { message });
+    }
+    if !asked.is_empty() {
+        options["dryRun"] = json!(asked);
+    }
+    DeleteOptions::from_value(&options)
+}
+
+/// Begins the deletion of the pod, again if others are faster.
+async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
+    let key = call.key();
+    for _ in 0..ATTEMPTS {
+        let head = call.api.store.get(&key, None).await.map_err(store_error)?;
+        let head = head.ok_or_else(|| call.resource_type.not_found(&key.name))?;
+        delete::check_preconditions(&call.resource_type, &head, options)?;
+        let mut pod = call.resource_type.read(&head).await?;
+        let now = time(now());
+        let beside = count(call, &pod, &now).await?;
+        note_eviction(&mut pod, &now);
+        if delete::attempt(call, &head, pod, options, beside).await?.is_some() {
+            return Ok(());
+        }
+    }
+    Err(modified(call))
+}
+
+/// The write that counts an eviction, if a budget has to.
+async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Error> {
+    let registry = call.api.registry();
+    let Some(of) = registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(None) };
+    let heads = budgets(call, of).await?;
+    let mut objects = Vec::with_capacity(heads.len());
+    for head in &heads {
+        objects.push(of.read(head).await?);
+    }
+    let Some(budget) = evict(pod, &objects, now)? else { return Ok(None) };
+    let head = heads.into_iter().find(|head| head.key.name == metadata::text(&budget, "name"));
+    Ok(head.map(|head| Write::Update {
+        key: head.key,
+        expect: Precondition { revision: Some(head.revision), uid: None },
+        attributes: attributes(of, &budget),
+        body: Encoded::new(&budget),
+    }))
+}
+
+async fn budgets(call: &Call, of: &Served) -> Result<Vec<Stored>, Error> {
+    let mut query = ListQuery {
+        resource: of.resource.clone(),
+        namespace: Some(call.namespace().to_owned()),
+        selector: Selector::default(),
+        at: None,
+        after: None,
+        limit: PAGE,
+    };
+    let mut all = Vec::new();
+    loop {
+        let page = call.api.store.list(&query).await.map_err(store_error)?;
+        all.extend(page.items);
+        match all.last() {
+            Some(last) if page.more => {
+                let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
+                query.after = Some(Position { namespace, name });
+            }
+            _ => return Ok(all),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Binding: gives a pod to a node.
+
+use serde_json::{Value, json};
+
+use crate::error::FieldError;
+use crate::kinds::Object;
+use crate::kinds::object::{entries, items, map_mut, text};
+use crate::kinds::policy::set_condition;
+
+/// What is wrong with a binding.
+pub fn validate_binding(binding: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let (kind, name) = (text(binding, &["target", "kind"]), text(binding, &["target", "name"]));
+    if !matches!(kind, "" | "Node") {
+        errors.push(FieldError::not_supported("target.kind", kind, &["Node", "<empty>"]));
+    }
+    if name.is_empty() {
+        errors.push(FieldError::required("target.name", ""));
+    }
+    errors
+}
+
+/// Gives a pod to the node that a binding names.
+///
+/// # Errors
+/// Why it cannot have that node.
+pub fn bind(pod: &mut Object, binding: &Object, now: &str) -> Result<(), String> {
+    let name = text(pod, &["metadata", "name"]);
+    if !text(pod, &["metadata", "deletionTimestamp"]).is_empty() {
+        return Err(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    let node = text(pod, &["spec", "nodeName"]);
+    if !node.is_empty() {
+        return Err(format!("pod {name} is already assigned to node {node:?}"));
+    }
+    if !items(pod, &["spec", "schedulingGates"]).is_empty() {
+        return Err(format!("pod {name} has non-empty .spec.schedulingGates"));
+    }
+    map_mut(pod, "spec").insert("nodeName".to_owned(), text(binding, &["target", "name"]).into());
+    map_mut(pod, "status").remove("nominatedNodeName");
+    for field in ["annotations", "labels"] {
+        let given: Vec<(String, Value)> =
+            entries(binding, &["metadata", field]).map(|(key, value)| (key.clone(), value.clone())).collect();
+        if !given.is_empty() {
+            map_mut(map_mut(pod, "metadata"), field).extend(given);
+        }
+    }
+    let condition = json!({
+        "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
+    });
+    set_condition(pod, condition);
+    Ok(())
+}
