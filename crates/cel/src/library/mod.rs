@@ -21,7 +21,7 @@ mod url;
 
 use std::any::Any;
 
-pub(crate) use self::standard::standard;
+pub(crate) use self::standard::{insert_entry, standard};
 use crate::Opaque;
 
 /// The library's value that an opaque value is.

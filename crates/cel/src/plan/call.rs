@@ -1,12 +1,13 @@
 //! Calls: operators that have steps of their own, and functions with their overloads.
 
-use super::{Attribute, Base, CallNode, Node, Planner, Step, StepKey, into_attribute};
+use super::{Attribute, Base, CallNode, Grow, More, Node, Planner, Step, StepKey, into_attribute};
 use crate::{
     Error, Overload, Result, Type, Value,
     check::Reference,
+    cost::LIST_CREATE,
     pattern,
     run::{self, CostRule},
-    syntax::{Expr, operators},
+    syntax::{ACCUMULATOR, Expr, ExprKind, MAP_INSERT, operators},
 };
 
 /// Functions that convert: with a constant, the result is a constant.
@@ -21,6 +22,9 @@ impl<'p> Planner<'p> {
         function: &str,
         args: &'p [Expr],
     ) -> Result<Node> {
+        if let Some(grow) = self.grow(function, args)? {
+            return Ok(grow);
+        }
         let nodes = self.nodes(target.into_iter().chain(args))?;
         if let [_, _] = &nodes[..] {
             return self.binary(expr, function, nodes);
@@ -29,6 +33,28 @@ impl<'p> Planner<'p> {
             return conditional(nodes);
         }
         self.function(expr, nodes)
+    }
+
+    /// `accumulator + [item]` and its like, which only macros write.
+    fn grow(&mut self, function: &str, args: &'p [Expr]) -> Result<Option<Node>> {
+        let Some((Expr { kind: ExprKind::Ident(name), .. }, more)) = args.split_first() else {
+            return Ok(None);
+        };
+        let slot = match self.locals.iter().rev().find(|(local, _)| local == name) {
+            Some((local, slot)) if *local == ACCUMULATOR => *slot,
+            _ => return Ok(None),
+        };
+        let more = match (function, more) {
+            (operators::ADD, [Expr { kind: ExprKind::List { items, .. }, .. }]) if items.len() == 1 => {
+                let item = self.node(&items[0])?;
+                let cost = if matches!(item, Node::Constant(_)) { 0 } else { LIST_CREATE };
+                More::Item(item, cost)
+            }
+            (MAP_INSERT, [key, value]) => More::Entry(self.node(key)?, self.node(value)?),
+            (MAP_INSERT, [entries]) => More::Entries(self.node(entries)?),
+            _ => return Ok(None),
+        };
+        Ok(Some(Node::Grow(Box::new(Grow { slot, more }))))
     }
 
     /// Operators with two operands, of which many are not calls when they run.

@@ -41,6 +41,8 @@ pub(crate) enum Node {
     Map(Box<[MapItem]>),
     /// An object of a type that the expression names.
     Object(Box<[(Arc<str>, Item)]>),
+    /// What a loop builds, with more in it. It is changed in place.
+    Grow(Box<Grow>),
     /// A loop.
     Fold(Box<Fold>),
     /// A name for a value that is computed when it is first used.
@@ -120,6 +122,25 @@ impl std::fmt::Debug for CallNode {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}{:?}", self.function, self.args)
     }
+}
+
+/// What a loop builds, with more in it.
+#[derive(Debug)]
+pub(crate) struct Grow {
+    /// The variable that holds it.
+    pub slot: usize,
+    pub more: More,
+}
+
+/// What is added.
+#[derive(Debug)]
+pub(crate) enum More {
+    /// An item, which stands in a list of its own; making that list has a cost.
+    Item(Node, u64),
+    /// An entry.
+    Entry(Node, Node),
+    /// The entries of a map.
+    Entries(Node),
 }
 
 /// A loop.

@@ -77,57 +77,30 @@ impl<'a> Run<'a, '_> {
         };
         for step in steps {
             is_optional |= step.is_optional;
-            match self.step(&value, &step.key)? {
-                Some(Ok(next)) => {
-                    self.charge(1)?;
-                    value = next;
-                }
-                Some(Err(error)) => {
+            let key = match self.key(&step.key) {
+                Err(error) if !is_optional && !error.is_cost_limit() => {
                     self.charge(1)?;
                     return Err(error);
                 }
+                key => key?,
+            };
+            let next = match look_up(&value, &key) {
                 None if is_optional => return Ok(Reached::Nothing),
-                None => {
-                    self.charge(1)?;
-                    return Err(self.missing(&value, &step.key));
-                }
-            }
+                next => next,
+            };
+            self.charge(1)?;
+            value = next.unwrap_or_else(|| Err(missing(&value, &key)))?;
         }
         Ok(if is_optional { Reached::Optional(value) } else { Reached::Value(value) })
     }
 
-    /// One step into a value; nothing if there is nothing.
-    fn step(&mut self, value: &Value<'a>, key: &'a StepKey) -> Result<Option<Result<Value<'a>>>> {
+    /// What a step looks for.
+    fn key(&mut self, key: &'a StepKey) -> Result<Value<'a>> {
         match key {
-            StepKey::Field(name) => Ok(match value {
-                Value::Map(map) => map.field(name),
-                _ => look_up(value, &Value::String(Str::Borrowed(name))),
-            }),
-            StepKey::Constant(key) => Ok(look_up(value, key)),
-            StepKey::Attribute(attribute) => {
-                let key = self.resolve(attribute)?;
-                Ok(look_up(value, &key))
-            }
-            StepKey::Node(node) => {
-                let key = self.node(node)?;
-                Ok(look_up(value, &key))
-            }
-        }
-    }
-
-    /// The error of a step that led to nothing. Keys that are computed are computed again, which costs nothing more than
-    /// the error that ends the run.
-    fn missing(&mut self, value: &Value<'a>, key: &'a StepKey) -> Error {
-        let key = match key {
             StepKey::Field(name) => Ok(Value::String(Str::Borrowed(name))),
             StepKey::Constant(key) => Ok(key.clone()),
             StepKey::Attribute(attribute) => self.resolve(attribute),
             StepKey::Node(node) => self.node(node),
-        };
-        match (value, key) {
-            (_, Err(error)) => error,
-            (Value::List(_), Ok(key)) => Error::new(format!("index out of bounds: {key}")),
-            (_, Ok(key)) => Error::no_such_key(key),
         }
     }
 
@@ -135,17 +108,28 @@ impl<'a> Run<'a, '_> {
     pub(super) fn test(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
         let (last, steps) = attribute.steps.split_last().ok_or_else(Error::no_such_overload)?;
         let base = self.base(&attribute.base)?;
-        let found = match self.walk(base, steps)? {
-            Reached::Nothing => return Ok(Value::Bool(false)),
-            Reached::Value(Value::Optional(None)) => None,
-            Reached::Value(Value::Optional(Some(inner))) => self.step(&inner, &last.key)?,
-            Reached::Value(value) | Reached::Optional(value) => self.step(&value, &last.key)?,
+        let (found, is_optional) = match self.walk(base, steps)? {
+            Reached::Nothing | Reached::Value(Value::Optional(None)) => return Ok(Value::Bool(false)),
+            Reached::Value(Value::Optional(Some(inner))) => (look_up(&inner, &self.key(&last.key)?), true),
+            Reached::Optional(value) => (look_up(&value, &self.key(&last.key)?), true),
+            Reached::Value(value) => (look_up(&value, &self.key(&last.key)?), false),
         };
-        self.charge(1)?;
+        // What may be missing, and is, costs nothing.
+        if found.is_some() || !is_optional {
+            self.charge(1)?;
+        }
         match found {
             Some(Err(error)) => Err(error),
             found => Ok(Value::Bool(found.is_some())),
         }
+    }
+}
+
+/// The error of a step that led to nothing.
+fn missing(value: &Value<'_>, key: &Value<'_>) -> Error {
+    match value {
+        Value::List(_) => Error::new(format!("index out of bounds: {key}")),
+        _ => Error::no_such_key(key),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::{
     Call, Error, Result, Value,
     cost::{REGEX_LENGTH_FACTOR, RuntimeCall, STRING_TRAVERSAL_FACTOR},
     plan::CallNode,
+    syntax::operators,
 };
 
 /// What a call costs where no library says otherwise.
@@ -83,15 +84,43 @@ fn invoke<'a>(call: &CallNode, args: &[Value<'a>]) -> Result<Value<'a>> {
 }
 
 fn no_overload(call: &CallNode, args: &[Value<'_>]) -> Error {
+    let named = || Error::new(format!("no such overload: {}", call.function));
     let is_operator = call.function.contains('_') || call.function.starts_with('@');
-    if is_operator || matches!(call.function, "contains" | "startsWith" | "endsWith") {
-        return Error::no_such_overload();
+    let is_standard = is_operator || matches!(call.function, "size" | "matches");
+    match (call.function, args) {
+        ("contains" | "startsWith" | "endsWith", _) => Error::no_such_overload(),
+        // Values that have functions of their own are asked for this one, too, and only say no.
+        (_, [Value::String(_) | Value::Duration(_) | Value::Timestamp(_), ..]) if is_standard => {
+            Error::no_such_overload()
+        }
+        ("size" | "matches", _) => named(),
+        (function, [operand, ..]) if is_operator && !has_operator(function, operand) => named(),
+        _ if is_operator => Error::no_such_overload(),
+        _ => {
+            let types: Vec<_> = args.iter().map(|arg| arg.ty().name().to_owned()).collect();
+            Error::new(format!("no such overload: {}({})", call.function, types.join(", ")))
+        }
     }
-    if matches!(call.function, "size" | "matches") {
-        return Error::new(format!("no such overload: {}", call.function));
+}
+
+/// Whether a value knows an operator at all, whatever the other operand is.
+fn has_operator(function: &str, operand: &Value<'_>) -> bool {
+    use Value::{Bool, Bytes, Double, Duration, Int, List, String, Timestamp, Uint};
+    match function {
+        operators::ADD => {
+            matches!(operand, Bytes(_) | List(_) | String(_)) || has_operator(operators::SUBTRACT, operand)
+        }
+        operators::SUBTRACT => {
+            matches!(operand, Duration(_) | Timestamp(_)) || has_operator(operators::MULTIPLY, operand)
+        }
+        operators::MULTIPLY | operators::DIVIDE => matches!(operand, Double(_) | Int(_) | Uint(_)),
+        operators::MODULO => matches!(operand, Int(_) | Uint(_)),
+        operators::NEGATE => matches!(operand, Bool(_) | Double(_) | Duration(_) | Int(_)),
+        operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS => {
+            matches!(operand, Bool(_) | Bytes(_) | String(_)) || has_operator(operators::SUBTRACT, operand)
+        }
+        _ => true,
     }
-    let types: Vec<_> = args.iter().map(|arg| arg.ty().name().to_owned()).collect();
-    Error::new(format!("no such overload: {}({})", call.function, types.join(", ")))
 }
 
 impl<'a> Run<'a, '_> {
@@ -103,42 +132,47 @@ impl<'a> Run<'a, '_> {
             }
             [first, second] => {
                 let first = self.node(first);
-                if first.as_ref().is_err_and(Error::is_cost_limit) {
+                // With a pattern that is compiled already, the first argument alone is looked at first.
+                if first.as_ref().is_err_and(|error| call.regex.is_some() || error.is_cost_limit()) {
                     return first;
                 }
                 let second = self.node(second);
                 self.finish(call, [first, second])
             }
             args => {
-                let values = args.iter().map(|arg| self.node(arg)).collect::<Result<Vec<_>>>()?;
+                let mut values = Vec::with_capacity(args.len());
+                for (index, arg) in args.iter().enumerate() {
+                    let is_last = index + 1 == args.len();
+                    let value = self.node(arg);
+                    values.push(if is_last { self.argument(value)? } else { value? });
+                }
                 self.charged(call, &values)
             }
         }
     }
 
-    /// A call whose arguments may be errors: only one function takes them.
+    /// A call whose arguments may be errors: only one function takes them. It costs as if they had the size of a number.
     fn finish<const N: usize>(&mut self, call: &CallNode, args: [Result<Value<'a>>; N]) -> Result<Value<'a>> {
-        if let Some(error) = args.iter().find_map(|arg| arg.as_ref().err()) {
-            if error.is_cost_limit() {
-                return Err(error.clone());
-            }
-            let error = error.clone();
-            self.charge(1)?;
-            return if call.is_lenient { Ok(Value::Bool(true)) } else { Err(error) };
+        let error = args.iter().find_map(|arg| arg.as_ref().err()).cloned();
+        if error.as_ref().is_some_and(Error::is_cost_limit) {
+            return Err(error.unwrap_or_else(Error::cost_limit));
         }
         let args = args.map(|arg| arg.unwrap_or(Value::Null));
-        self.charged(call, &args)
+        let Some(error) = error else { return self.charged(call, &args) };
+        self.charge(cost(call, &args, &Value::Null))?;
+        if call.is_lenient { Ok(Value::Bool(true)) } else { Err(error) }
     }
 
     fn charged(&mut self, call: &CallNode, args: &[Value<'a>]) -> Result<Value<'a>> {
         let result = invoke(call, args);
-        let of_library = || {
-            let result = result.as_ref().unwrap_or(&Value::Null);
-            let ran = RuntimeCall { overload: call.overload, args, result };
-            call.costs.iter().flatten().find_map(|cost| cost(&ran))
-        };
-        let cost = of_library().unwrap_or_else(|| call.cost_rule.cost(args));
-        self.charge(cost)?;
+        self.charge(cost(call, args, result.as_ref().unwrap_or(&Value::Null)))?;
         result
     }
+}
+
+/// What a call has cost.
+fn cost<'a>(call: &CallNode, args: &[Value<'a>], result: &Value<'a>) -> u64 {
+    let ran = RuntimeCall { overload: call.overload, args, result };
+    let said = call.costs.iter().flatten().find_map(|cost| cost(&ran));
+    said.unwrap_or_else(|| call.cost_rule.cost(args))
 }

@@ -1,7 +1,13 @@
 //! Loops.
 
+use std::sync::Arc;
+
 use super::{Run, Slot};
-use crate::{Error, Result, Value, plan::Fold};
+use crate::{
+    Error, List, Map, Result, Value,
+    library::insert_entry,
+    plan::{Bind, Fold, Grow, More},
+};
 
 impl<'a> Run<'a, '_> {
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Result<Value<'a>> {
@@ -33,6 +39,76 @@ impl<'a> Run<'a, '_> {
         let result = self.node(&fold.result);
         self.locals[fold.accumulator] = Slot::Empty;
         result
+    }
+
+    pub(super) fn bind(&mut self, bind: &'a Bind) -> Result<Value<'a>> {
+        self.locals[bind.slot] = Slot::Lazy(&bind.init);
+        self.node(&bind.result)
+    }
+
+    /// What the loop has built, with more in it: the call of a function as far as costs and errors go. The variable gives
+    /// away what it holds, so that it can be changed in place; the round puts the result there.
+    pub(super) fn grow(&mut self, grow: &'a Grow) -> Result<Value<'a>> {
+        self.charge(1)?;
+        match &grow.more {
+            More::Item(node, cost) => {
+                let item = self.node(node);
+                let item = self.made(item, *cost);
+                if item.as_ref().is_err_and(Error::is_cost_limit) {
+                    return item;
+                }
+                let built = self.take(grow.slot);
+                self.charge(1)?;
+                let Value::List(List::Owned(mut items)) = built? else {
+                    return Err(Error::no_such_overload());
+                };
+                Arc::make_mut(&mut items).push(item?);
+                Ok(Value::List(List::Owned(items)))
+            }
+            More::Entry(key, value) => {
+                if let Slot::Ready(Err(error)) = &self.locals[grow.slot] {
+                    return Err(error.clone());
+                }
+                let key = self.node(key)?;
+                let value = self.node(value);
+                let value = self.argument(value)?;
+                self.insert(grow.slot, Ok(vec![(key, value)]))
+            }
+            More::Entries(node) => {
+                let entries = self.node(node);
+                if entries.as_ref().is_err_and(Error::is_cost_limit) {
+                    return entries;
+                }
+                let entries = entries.and_then(|entries| entries.as_map()?.entries());
+                self.insert(grow.slot, entries)
+            }
+        }
+    }
+
+    /// The last argument of a call: the call costs also where it is an error.
+    pub(super) fn argument(&mut self, arg: Result<Value<'a>>) -> Result<Value<'a>> {
+        if arg.as_ref().is_err_and(|error| !error.is_cost_limit()) {
+            self.charge(1)?;
+        }
+        arg
+    }
+
+    fn insert(&mut self, slot: usize, more: Result<Vec<(Value<'a>, Value<'a>)>>) -> Result<Value<'a>> {
+        let built = self.take(slot);
+        self.charge(1)?;
+        let Value::Map(Map::Owned(mut map)) = built? else { return Err(Error::no_such_overload()) };
+        let entries = Arc::make_mut(&mut map);
+        more?.into_iter().try_for_each(|(key, value)| insert_entry(entries, &key, value))?;
+        Ok(Value::Map(Map::Owned(map)))
+    }
+
+    /// What a variable holds; it is empty afterwards.
+    fn take(&mut self, slot: usize) -> Result<Value<'a>> {
+        match std::mem::replace(&mut self.locals[slot], Slot::Empty) {
+            Slot::Ready(value) => value,
+            Slot::Lazy(node) => self.node(node),
+            Slot::Empty => Err(Error::new("no such attribute(s)")),
+        }
     }
 
     /// One round; whether there may be another.

@@ -50,21 +50,21 @@ impl<'a> Run<'a, '_> {
             Node::And(pair) => self.logic(pair, false),
             Node::Or(pair) => self.logic(pair, true),
             Node::Call(call) => self.call(call),
-            Node::IsAmong(pair) => {
-                let value = self.node(&pair.0)?;
-                Ok(Value::Bool(pair.1.iter().any(|known| known.equals(&value))))
-            }
+            Node::IsAmong(pair) => self.is_among(pair),
             Node::OptionalOr(pair) => self.optional_or(pair),
             Node::OptionalOrValue(pair) => self.optional_or_value(pair),
             Node::List(items) => self.list(items),
             Node::Map(items) => self.map(items),
             Node::Object(fields) => self.object(fields),
+            Node::Grow(grow) => self.grow(grow),
             Node::Fold(fold) => self.fold(fold),
-            Node::Bind(bind) => {
-                self.locals[bind.slot] = Slot::Lazy(&bind.init);
-                self.node(&bind.result)
-            }
+            Node::Bind(bind) => self.bind(bind),
         }
+    }
+
+    fn is_among(&mut self, pair: &'a (Node, Vec<Value<'static>>)) -> Result<Value<'a>> {
+        let value = self.node(&pair.0)?;
+        Ok(Value::Bool(pair.1.iter().any(|known| known.equals(&value))))
     }
 
     fn charge(&mut self, cost: u64) -> Result<()> {

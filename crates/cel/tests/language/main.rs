@@ -3,6 +3,7 @@
 //! `cases.jsonl` has what cel-go 0.26 answered, one expression per line.
 
 mod limits;
+mod schema;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ fn env() -> Env {
     let text = |max| Arc::new(Declared::sized(Type::String, max));
     let int = Arc::new(Declared::scalar(Type::Int));
     let wide_int = Arc::new(Declared::sized(Type::Int, 20));
-    Env::new([])
+    Env::new(cel::library::kubernetes::libraries())
         .declared("i", int.clone())
         .declared("j", int)
         .declared("s", text(100))

@@ -8,6 +8,7 @@ mod structure;
 mod text;
 mod time;
 
+pub(crate) use self::structure::insert_entry;
 use crate::{Call, Error, Library, Result, Type, Value};
 
 /// The language without any library of Kubernetes.
