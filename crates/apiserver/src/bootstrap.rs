@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use model::Revision;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::api::ApiServer;
 use crate::auth::{Connection, Identity};
 use crate::body::Body;
-use crate::verbs::store_error;
+use crate::verbs::{SERVER, store_error};
 
 /// The namespaces that Kubernetes makes by itself.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -164,9 +164,19 @@ async fn send(api: &ApiServer, method: Method, path: &str, body: String) -> Resu
         .method(method)
         .uri(path)
         .header(CONTENT_TYPE, media)
+        .header(USER_AGENT, manager(path))
         .body(Full::new(Bytes::from(body)))
         .map_err(|error| internal(path, &error))?;
     Ok(api.answer(&Connection::InProcess(itself), request).await)
+}
+
+/// Who owns the fields of the first objects: Kubernetes has a name for the part of the server that makes those of flow control.
+fn manager(path: &str) -> &'static str {
+    if path.starts_with("/apis/flowcontrol.apiserver.k8s.io/") {
+        "api-priority-and-fairness-config-producer-v1"
+    } else {
+        SERVER
+    }
 }
 
 fn internal(path: &str, why: &dyn Display) -> Error {

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
+use model::apply::{Node, Reset};
 use model::conversion::conversion;
 use model::error::FieldError;
 use model::kinds::{self, Claim, KindRules, Pool, Refusal, Writer};
@@ -54,20 +55,27 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.protobuf = true;
     resource_type.review = reviews::built_in(of.group, row.kind);
     let selectable = rules.selectable.iter().map(|field| field.path.into()).collect();
-    resource_type.strategy = Arc::new(BuiltIn { rules, type_id, selectable });
+    resource_type.strategy = Arc::new(BuiltIn {
+        rules,
+        type_id,
+        selectable,
+        kind: (of.group, row.kind, has_status),
+        empty: OnceLock::new(),
+    });
     resource_type.table = Arc::new(Columns(rules));
     resource_type
 }
 
 /// A type of version 1 that no path leads to: its objects are parts of others, or what is done to them.
-pub(crate) fn alone(group: &str, kind: &str) -> ResourceType {
+pub(crate) fn alone(group: &'static str, kind: &'static str) -> ResourceType {
     let type_id = schema::builtin()
         .by_kind(group, "v1", kind)
         .expect("a test reads them from the schema with all others");
     let rules = kinds::rules(group, kind).unwrap_or_else(|| kinds::plain_rules(false));
     let mut alone = ResourceType::new(group, "v1", kind, &format!("{}s", kind.to_lowercase()));
     alone.protobuf = true;
-    alone.strategy = Arc::new(BuiltIn { rules, type_id, selectable: Vec::new() });
+    let (selectable, kind, empty) = (Vec::new(), (group, kind, false), OnceLock::new());
+    alone.strategy = Arc::new(BuiltIn { rules, type_id, selectable, kind, empty });
     alone.table = Arc::new(Columns(rules));
     alone
 }
@@ -95,6 +103,9 @@ struct BuiltIn {
     rules: &'static KindRules,
     type_id: TypeId,
     selectable: Vec<Cow<'static, str>>,
+    /// Group, kind, and whether it has a status of its own.
+    kind: (&'static str, &'static str, bool),
+    empty: OnceLock<Object>,
 }
 
 impl Strategy for BuiltIn {
@@ -188,6 +199,30 @@ impl Strategy for BuiltIn {
 
     fn schema(&self) -> Option<(&'static Schema, TypeId)> {
         Some((schema::builtin(), self.type_id))
+    }
+
+    fn parts(&self) -> Node<'_> {
+        Node::of_type(schema::builtin(), self.type_id)
+    }
+
+    fn seen(&self, new: &Object) -> Option<Object> {
+        self.rules.seen.map(|complete| {
+            let mut seen = new.clone();
+            complete(&mut seen);
+            seen
+        })
+    }
+
+    fn empty(&self) -> &Object {
+        self.empty.get_or_init(|| {
+            let mut empty = Object::new();
+            self.decode(&mut empty).map_or_else(|_| Object::new(), |_| empty)
+        })
+    }
+
+    fn reset(&self, subresource: &str) -> Reset {
+        let (group, kind, has_status) = self.kind;
+        Reset::of_kind(group, kind, has_status, subresource)
     }
 
     fn name_rule(&self) -> NameRule {

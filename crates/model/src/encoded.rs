@@ -15,15 +15,21 @@ pub struct Encoded {
 impl Encoded {
     /// Encodes an object. A resourceVersion that it already has is left out.
     pub fn new(object: &Map<String, Value>) -> Self {
-        Self::encode(object, None)
+        let own = own_managers(object);
+        Self::encode(object, None, own.as_deref())
     }
 
-    /// As [`Encoded::new`], with an `apiVersion` in front of everything else: [`split_version`] takes it off again.
-    pub fn of_version(api_version: &str, object: &Map<String, Value>) -> Self {
-        Self::encode(object, Some(api_version))
+    /// As [`Encoded::new`], with these `managedFields`, which are JSON already, in the place of those that it has.
+    pub fn managed(object: &Map<String, Value>, managed_fields: Option<&str>) -> Self {
+        Self::encode(object, None, managed_fields)
     }
 
-    fn encode(object: &Map<String, Value>, api_version: Option<&str>) -> Self {
+    /// As [`Encoded::managed`], with an `apiVersion` in front of everything else: [`split_version`] takes it off again.
+    pub fn of_version(api_version: &str, object: &Map<String, Value>, managed_fields: Option<&str>) -> Self {
+        Self::encode(object, Some(api_version), managed_fields)
+    }
+
+    fn encode(object: &Map<String, Value>, api_version: Option<&str>, managed_fields: Option<&str>) -> Self {
         let mut out = Vec::with_capacity(1024);
         let mut split = 0;
         let empty = Map::new();
@@ -41,7 +47,7 @@ impl Encoded {
         }
         separator.write(&mut out);
         out.extend_from_slice(b"\"metadata\":");
-        write_metadata(&mut out, metadata, &mut split);
+        write_metadata(&mut out, metadata, managed_fields, &mut split);
         for (key, value) in object.range_after("metadata") {
             separator.write(&mut out);
             write_entry(&mut out, key, value);
@@ -100,10 +106,32 @@ pub fn with_revision(value: &[u8], version_at: usize, revision: Revision) -> Byt
     Encoded { before: before.to_vec(), after: rest[digits..].to_vec() }.at(revision)
 }
 
-fn write_metadata(out: &mut Vec<u8>, metadata: &Map<String, Value>, split: &mut usize) {
+/// The `managedFields` that an object has, as JSON.
+pub fn own_managers(object: &Map<String, Value>) -> Option<String> {
+    let managed = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+    managed.map(Value::to_string)
+}
+
+fn write_metadata(
+    out: &mut Vec<u8>,
+    metadata: &Map<String, Value>,
+    managed_fields: Option<&str>,
+    split: &mut usize,
+) {
     out.push(b'{');
     let mut separator = Separator::default();
-    for (key, value) in metadata.range_before("resourceVersion") {
+    for (key, value) in metadata.range_before("managedFields") {
+        separator.write(out);
+        write_entry(out, key, value);
+    }
+    if let Some(managed_fields) = managed_fields {
+        separator.write(out);
+        out.extend_from_slice(b"\"managedFields\":");
+        out.extend_from_slice(managed_fields.as_bytes());
+    }
+    for (key, value) in
+        metadata.range_after("managedFields").filter(|(key, _)| key.as_str() < "resourceVersion")
+    {
         separator.write(out);
         write_entry(out, key, value);
     }
@@ -161,7 +189,7 @@ mod tests {
     #[test]
     fn a_version_in_front_is_taken_off_again() {
         let object = json!({"A": 1, "metadata": {"name": "n"}});
-        let encoded = Encoded::of_version("example.io/v1", object.as_object().unwrap());
+        let encoded = Encoded::of_version("example.io/v1", object.as_object().unwrap(), None);
         let bytes = encoded.at(Revision(7));
         let (version, rest) = split_version(&bytes);
         assert_eq!(version, "example.io/v1");
@@ -190,6 +218,21 @@ mod tests {
             })
         );
         assert_eq!(with_revision(&bytes, encoded.version_at(), Revision(5)), encoded.at(Revision(5)));
+    }
+
+    #[test]
+    fn managed_fields_have_their_place() {
+        let object = json!({"metadata": {"labels": {}, "managedFields": [1], "name": "n", "uid": "u"}});
+        let text = |encoded: Encoded| String::from_utf8(encoded.at(Revision(7)).to_vec()).unwrap();
+        let rest = r#""name":"n","resourceVersion":"7","uid":"u"}}"#;
+        let before = r#"{"metadata":{"labels":{},"#;
+        assert_eq!(text(encode(object.clone())), format!(r#"{before}"managedFields":[1],{rest}"#));
+        let object = object.as_object().unwrap();
+        assert_eq!(
+            text(Encoded::managed(object, Some("[2]"))),
+            format!(r#"{before}"managedFields":[2],{rest}"#)
+        );
+        assert_eq!(text(Encoded::managed(object, None)), format!("{before}{rest}"));
     }
 
     #[test]

@@ -10,9 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// Whether `metadata.managedFields` is compared. Orlop does not track field managers yet.
-const COMPARE_MANAGED_FIELDS: bool = false;
-
 /// A time that is this near to the run was made by the server.
 const RECENT: SignedDuration = SignedDuration::from_hours(24);
 
@@ -86,13 +83,20 @@ impl Masks {
         let is_bookmark = fields.get("type").and_then(Value::as_str) == Some("BOOKMARK");
         let of_list = kind.ends_with("List") || kind == "Table" || context.of_list && context.in_event;
         if context.in_metadata {
-            if !COMPARE_MANAGED_FIELDS {
-                fields.remove("managedFields");
-            }
             if let Some(Value::String(version)) = fields.get_mut("resourceVersion")
                 && !version.is_empty()
             {
                 *version = self.revision(version, context.of_list);
+            }
+            if let Some(Value::Array(managers)) = fields.get_mut("managedFields") {
+                // Their order follows the time, which is not that of the other run.
+                managers.sort_by_key(|manager| {
+                    let text = |key: &str| manager[key].as_str().unwrap_or_default().to_owned();
+                    (
+                        ["operation", "manager", "apiVersion", "subresource"].map(text),
+                        manager["fieldsV1"].to_string(),
+                    )
+                });
             }
             if let Some(token) = fields.get_mut("continue") {
                 *token = "$continue".into();
@@ -101,6 +105,10 @@ impl Masks {
         if let Some(Value::Array(causes)) = fields.get_mut("causes") {
             // Kubernetes checks metadata more than once, and then says the same more than once.
             causes.dedup();
+            // Kubernetes tells of the managers that conflict in any order.
+            if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") {
+                causes.sort_by_key(Value::to_string);
+            }
         }
         for column in fields.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten()
         {

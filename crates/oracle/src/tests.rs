@@ -33,7 +33,8 @@ fn play(uid: &str, version: &str) -> (Vec<(String, Value)>, crate::Answers) {
         let body = json!({
             "kind": "ConfigMap",
             "metadata": {
-                "name": "generated-name", "uid": uid, "resourceVersion": version, "managedFields": [],
+                "name": "generated-name", "uid": uid, "resourceVersion": version,
+                "managedFields": [{"manager": "b", "time": "2026-01-01T00:00:01Z"}, {"manager": "a"}],
                 "creationTimestamp": "2026-01-01T00:00:01Z",
             },
             "items": [{"old": "2020-01-01T00:00:00Z"}],
@@ -66,7 +67,10 @@ fn two_runs_of_one_script_have_the_same_answers() {
     let metadata = &first["made"]["body"]["metadata"];
     assert_eq!(
         *metadata,
-        json!({"name": "$name", "uid": "$uid1", "resourceVersion": "$rv1", "creationTimestamp": "$time"})
+        json!({
+            "name": "$name", "uid": "$uid1", "resourceVersion": "$rv1", "creationTimestamp": "$time",
+            "managedFields": [{"manager": "a"}, {"manager": "b", "time": "$time"}],
+        })
     );
     assert_eq!(first["made"]["body"]["message"], "$uid1 of $name, no true: value");
     assert_eq!(first["made"]["body"]["items"], json!([{"old": "2020-01-01T00:00:00Z"}]));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 
 use bytes::Bytes;
+use model::encoded::own_managers;
 use model::error::Error;
 use model::{Encoded, Resource, Revision};
 use store::Stored;
@@ -73,9 +74,18 @@ impl Served {
 
     /// An object of this version as it is stored.
     pub(crate) async fn sealed(&self, object: &Object) -> Result<Encoded, Error> {
+        self.sealed_with(object, own_managers(object).as_deref()).await
+    }
+
+    /// As [`Served::sealed`], with these managers in the place of those that it has.
+    pub(crate) async fn sealed_with(
+        &self,
+        object: &Object,
+        managed_fields: Option<&str>,
+    ) -> Result<Encoded, Error> {
         match &self.custom {
-            Some(view) => view.sealed(object).await,
-            None => Ok(Encoded::new(object)),
+            Some(view) => view.sealed(object, managed_fields).await,
+            None => Ok(Encoded::managed(object, managed_fields)),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
+use model::apply::{Node, Reset};
 use model::error::FieldError;
 use model::kinds::{Claim, Pool, Refusal, Writer, keep_all_but_status};
 use model::names::NameRule;
@@ -110,6 +112,27 @@ pub trait Strategy: Send + Sync {
     /// The type of its objects: what strategic merge patches and OpenAPI documents know of it. Without one there are neither.
     fn schema(&self) -> Option<(&'static Schema, TypeId)> {
         None
+    }
+
+    /// How the parts of its objects are owned; by default entry by entry, and lists as a whole.
+    fn parts(&self) -> Node<'_> {
+        Node::Deduced
+    }
+
+    /// What is looked at when it is decided who owns which field of a new object; `None` for the object as it is.
+    fn seen(&self, _new: &Object) -> Option<Object> {
+        None
+    }
+
+    /// An object that has nothing but what every one of them has.
+    fn empty(&self) -> &Object {
+        static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
+        &EMPTY
+    }
+
+    /// The fields that a write cannot change, whatever it says (`subresource` is empty for the object itself).
+    fn reset(&self, _subresource: &str) -> Reset {
+        Reset::Nothing
     }
 
     /// What names must look like.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT, WARNING};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use model::Revision;
+use model::apply::Tracked;
 use model::error::Error;
 use model::json::to_yaml;
 use model::{protobuf, schema};
@@ -89,9 +90,10 @@ pub(crate) fn list(call: &Call, revision: Revision, items: Vec<Bytes>) -> Result
 }
 
 /// An object that was never written, for dry runs: it has no resourceVersion.
-pub(crate) fn without_version(object: &Object) -> Bytes {
+pub(crate) fn without_version(object: &Object, tracked: &Tracked) -> Bytes {
     let mut object = object.clone();
     crate::verbs::forget_version(&mut object);
+    crate::verbs::set_managers(&mut object, tracked);
     serde_json::to_vec(&object).expect("a JSON value always encodes").into()
 }
 

@@ -74,6 +74,10 @@ impl Review for WhatMayI {
         object.insert("status".to_owned(), status);
         Ok(())
     }
+
+    fn shows_managers(&self) -> bool {
+        false
+    }
 }
 
 fn decide(

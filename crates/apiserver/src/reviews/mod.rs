@@ -14,12 +14,17 @@ use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::Object;
 use crate::render;
-use crate::verbs::Call;
+use crate::verbs::{Call, Writing, creation_time, set_managers};
 
 /// Answers the objects of a type.
 pub trait Review: Send + Sync {
     /// Completes an object with the answer to what it asks.
     fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error>;
+
+    /// Whether the answer shows who made the object.
+    fn shows_managers(&self) -> bool {
+        true
+    }
 }
 
 /// Who asks, and whom to ask.
@@ -52,7 +57,11 @@ pub(crate) fn create(
     warnings: &[String],
 ) -> Result<Response<Body>, Error> {
     let asked = Asked { caller: &call.caller, namespace: call.namespace(), api: &call.api };
+    let tracked = Writing::new(call, creation_time()).track(None, &mut object);
     review.answer(&asked, &mut object)?;
+    if review.shows_managers() {
+        set_managers(&mut object, &tracked);
+    }
     let bytes = serde_json::to_vec(&object).expect("a JSON value always encodes");
     render::object(call, StatusCode::CREATED, &bytes.into(), warnings)
 }

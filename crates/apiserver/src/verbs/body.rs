@@ -104,6 +104,7 @@ pub fn shape(
     }
     object.remove("kind");
     object.remove("apiVersion");
+    mark_reset(&mut object);
     let unfit = |reason: String| Unfit::Shape {
         kind: resource_type.kind.clone(),
         version: resource_type.version.clone(),
@@ -119,6 +120,16 @@ pub fn shape(
         }
         FieldValidation::Ignore => Ok(Decoded { object, warnings: Vec::new() }),
         _ => Ok(Decoded { object, warnings: complaints }),
+    }
+}
+
+/// An empty list of managers means the same as one with an empty entry, which decoding leaves as it is.
+fn mark_reset(object: &mut Object) {
+    let managed = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields"));
+    if let Some(Value::Array(entries)) = managed
+        && entries.is_empty()
+    {
+        entries.push(Value::Object(Object::new()));
     }
 }
 

@@ -12,6 +12,7 @@ use model::{Attributes, Encoded, ObjectKey, Resource, Selector, Uid};
 use serde_json::{Value, json};
 use store::{ListQuery, Position, Precondition, Stored, Write};
 
+use super::managers::Writing;
 use super::metadata::{self, attributes, may_go, time};
 use super::write::now;
 use super::{Call, store_error};
@@ -166,13 +167,15 @@ fn taking(call: &Call, claim: Claim, object: &Object) -> Vec<Write> {
         attributes: Attributes::default(),
         body: Encoded::new(&body),
     }];
-    if let (Claim::ClusterIp(address), Some(shown)) =
-        (claim, call.api.registry().find(SHOWN.0, SHOWN.1, SHOWN.2))
-    {
+    let registry = call.api.registry();
+    if let (Claim::ClusterIp(address), Some(shown)) = (claim, registry.find(SHOWN.0, SHOWN.1, SHOWN.2)) {
         let uid = uid();
-        let object = shown_object(&uid, address, owner(call, object));
+        let now = time(now());
+        let mut object = shown_object(&uid, address, owner(call, object), &now);
+        let tracked = Writing::by_server(&call.api, shown, "", now).track(None, &mut object);
         let attributes = attributes(shown, &object);
-        steps.push(Write::Create { key: shown_key(address), uid, attributes, body: Encoded::new(&object) });
+        let body = Encoded::managed(&object, tracked.json.as_deref());
+        steps.push(Write::Create { key: shown_key(address), uid, attributes, body });
     }
     steps
 }
@@ -181,13 +184,13 @@ fn shown_key(address: Ipv4Addr) -> ObjectKey {
     ObjectKey::new(&Resource::new(SHOWN.0, SHOWN.2), "", &address.to_string())
 }
 
-fn shown_object(uid: &Uid, address: Ipv4Addr, parent: Value) -> Object {
+fn shown_object(uid: &Uid, address: Ipv4Addr, parent: Value, now: &str) -> Object {
     let labels = json!({
         "ipaddress.kubernetes.io/ip-family": "IPv4",
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
     });
     let metadata = json!({
-        "name": address.to_string(), "uid": uid.0, "creationTimestamp": time(now()), "labels": labels,
+        "name": address.to_string(), "uid": uid.0, "creationTimestamp": now, "labels": labels,
     });
     Object::from_iter([("metadata".to_owned(), metadata), ("spec".to_owned(), json!({"parentRef": parent}))])
 }

@@ -1,6 +1,9 @@
 //! create: a new object.
 
+use std::borrow::Cow;
+
 use http::{Response, StatusCode};
+use model::apply::Tracked;
 use model::error::{Error, FieldError};
 use model::names;
 use model::validation::validate_object_meta;
@@ -8,9 +11,10 @@ use model::{ObjectKey, Revision, Uid};
 use store::Write;
 
 use super::body::{self, Decoded};
+use super::managers::Writing;
 use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
-use super::write::now;
+use super::write::{Changed, now};
 use super::{Call, claims, definition, namespace};
 use crate::body::Body;
 use crate::registry::Object;
@@ -36,10 +40,29 @@ pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     }
 }
 
+/// Makes an object of an applied configuration.
+pub async fn create_applied(
+    call: &Call,
+    applied: Changed,
+    options: WriteOptions,
+) -> Result<Response<Body>, Error> {
+    let Changed { object, warnings, tracked } = applied;
+    create_tracked(call, (object, tracked.as_ref()), &warnings, options).await
+}
+
 /// Makes an object of a decoded body; also what an update of an absent object does, for types that allow it.
 pub async fn create_object(
     call: &Call,
     object: Object,
+    warnings: &[String],
+    options: WriteOptions,
+) -> Result<Response<Body>, Error> {
+    create_tracked(call, (object, None), warnings, options).await
+}
+
+async fn create_tracked(
+    call: &Call,
+    (object, tracked): (Object, Option<&Tracked>),
     warnings: &[String],
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
@@ -50,7 +73,7 @@ pub async fn create_object(
     let mut names = if generated { NAME_ATTEMPTS } else { 1 };
     let mut contested = 0;
     loop {
-        match attempt(call, &object, options.dry_run, contested > 0).await? {
+        match attempt(call, (&object, tracked), options.dry_run, contested > 0).await? {
             Outcome::Made(made, value) => {
                 let own = call.resource_type.strategy.warnings(&made, None);
                 return render::object(call, StatusCode::CREATED, &value, &[warnings, &own].concat());
@@ -80,16 +103,28 @@ enum Outcome {
     ClaimTaken,
 }
 
-async fn attempt(call: &Call, object: &Object, dry_run: bool, contested: bool) -> Result<Outcome, Error> {
+async fn attempt(
+    call: &Call,
+    (object, tracked): (&Object, Option<&Tracked>),
+    dry_run: bool,
+    contested: bool,
+) -> Result<Outcome, Error> {
     let mut candidate = object.clone();
     prepare(call, &mut candidate);
+    let tracked = match tracked {
+        Some(tracked) => Cow::Borrowed(tracked),
+        None => {
+            let now = metadata::text(&candidate, "creationTimestamp").to_owned();
+            Cow::Owned(Writing::new(call, now).track(None, &mut candidate))
+        }
+    };
     let allocated = claims::allocate(call, &mut candidate, None, contested).await;
     let checked = allocated.and_then(|()| {
         call.resource_type.strategy.prepare_create(&mut candidate);
         let made = metadata::text(&candidate, "creationTimestamp").to_owned();
         call.resource_type.strategy.stamp(&mut candidate, None, &call.writer(&made));
         definition::settle(call, &mut candidate, &made);
-        validate(call, object, &candidate)
+        validate(call, object, &candidate, &tracked)
     });
     if let Err(fault) = checked {
         namespace::check(call, object).await?;
@@ -97,7 +132,7 @@ async fn attempt(call: &Call, object: &Object, dry_run: bool, contested: bool) -
     }
     call.resource_type.strategy.canonicalize(&mut candidate);
     let key = call.key_of(metadata::text(&candidate, "name"));
-    match commit(call, &key, &candidate, dry_run).await {
+    match commit(call, &key, (&candidate, &tracked), dry_run).await {
         Ok(value) => Ok(Outcome::Made(candidate, value)),
         Err(Failure::Of(error)) => Err(error),
         Err(Failure::Store(error)) if definition::has_moved(call, &error) => Err(Error::DefinitionChanged),
@@ -129,6 +164,8 @@ pub fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
 /// Sets what the server decides of every object: name, namespace, uid, time, generation, defaults.
 fn prepare(call: &Call, object: &mut Object) {
     let resource_type = &call.resource_type;
+    // A generated name is not known yet to what is filled in.
+    resource_type.strategy.default(object);
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
     } else {
@@ -140,9 +177,7 @@ fn prepare(call: &Call, object: &mut Object) {
         let random = || uuid::Uuid::new_v4().as_fields().0;
         set_text(object, "name", &names::generated(&base, random));
     }
-    for key in
-        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
-    {
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
         metadata::remove(object, key);
     }
     set_text(object, "uid", &uuid::Uuid::new_v4().to_string());
@@ -150,15 +185,15 @@ fn prepare(call: &Call, object: &mut Object) {
     if resource_type.strategy.counts_generations() {
         metadata::metadata_mut(object).insert("generation".to_owned(), 1.into());
     }
-    resource_type.strategy.default(object);
 }
 
 /// Checks what the server made of the object, then what was sent.
-fn validate(call: &Call, sent: &Object, object: &Object) -> Result<(), Error> {
+fn validate(call: &Call, sent: &Object, object: &Object, tracked: &Tracked) -> Result<(), Error> {
     let resource_type = &call.resource_type;
     let name = metadata::text(object, "name");
     let mut errors: Vec<FieldError> =
         validate_object_meta(object, resource_type.namespaced, resource_type.strategy.name_rule());
+    errors.extend(tracked.errors.iter().cloned());
     errors.extend(resource_type.strategy.validate_create(object));
     if !errors.is_empty() {
         return Err(resource_type.invalid(name, errors));
@@ -174,7 +209,7 @@ fn validate(call: &Call, sent: &Object, object: &Object) -> Result<(), Error> {
 async fn commit(
     call: &Call,
     key: &ObjectKey,
-    object: &Object,
+    (object, tracked): (&Object, &Tracked),
     dry_run: bool,
 ) -> Result<bytes::Bytes, Failure> {
     let mut writes: Vec<Write> = namespace::requirement(call).into_iter().collect();
@@ -183,11 +218,11 @@ async fn commit(
         if call.api.store.get(key, None).await?.is_some() {
             return Err(store::Error::AlreadyExists { key: key.clone() }.into());
         }
-        return Ok(render::without_version(object));
+        return Ok(render::without_version(object, tracked));
     }
     let uid = Uid(metadata::text(object, "uid").to_owned());
     let attributes = attributes(&call.resource_type, object);
-    let body = call.resource_type.sealed(object).await?;
+    let body = call.resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     let fallback = body.clone();
     writes.push(Write::Create { key: key.clone(), uid, attributes, body });
     writes.extend(claims::steps(call, Some(object), None).await?);

@@ -13,6 +13,7 @@ use store::{ListQuery, Position, Precondition, Stored, Write};
 
 use super::body::{self, Decoded};
 use super::delete;
+use super::managers::Writing;
 use super::metadata::{self, attributes, time};
 use super::options::{DeleteOptions, WriteOptions};
 use super::write::{ATTEMPTS, modified, now};
@@ -83,13 +84,18 @@ async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Er
     for head in &heads {
         objects.push(of.read(head).await?);
     }
-    let Some(budget) = evict(pod, &objects, now)? else { return Ok(None) };
-    let head = heads.into_iter().find(|head| head.key.name == metadata::text(&budget, "name"));
-    Ok(head.map(|head| Write::Update {
-        key: head.key,
-        expect: Precondition { revision: Some(head.revision), uid: None },
-        attributes: attributes(of, &budget),
-        body: Encoded::new(&budget),
+    let Some(mut budget) = evict(pod, &objects, now)? else { return Ok(None) };
+    let found = heads.into_iter().zip(&objects);
+    let found = found.into_iter().find(|(head, _)| head.key.name == metadata::text(&budget, "name"));
+    Ok(found.map(|(head, old)| {
+        let writing = Writing::by_server(&call.api, of, "status", now.to_owned());
+        let tracked = writing.track(Some(old), &mut budget);
+        Write::Update {
+            key: head.key,
+            expect: Precondition { revision: Some(head.revision), uid: None },
+            attributes: attributes(of, &budget),
+            body: Encoded::managed(&budget, tracked.json.as_deref()),
+        }
     }))
 }
 

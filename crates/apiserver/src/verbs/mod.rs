@@ -1,5 +1,6 @@
 //! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
 
+mod apply;
 mod binding;
 mod body;
 mod claims;
@@ -12,6 +13,7 @@ mod eviction;
 mod get;
 mod kinds;
 mod list;
+mod managers;
 mod metadata;
 mod namespace;
 mod options;
@@ -23,6 +25,7 @@ mod watch;
 mod write;
 
 pub(crate) use list::ListMetadata;
+pub(crate) use managers::{SERVER, Writing, set_managers};
 pub(crate) use write::now;
 
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use model::Uid;
 use model::error::{Error, FieldError};
+use model::validation::validate_field_manager;
 use serde_json::{Value, json};
 
 use super::Call;
@@ -31,7 +32,23 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// Reads and checks them; `kind` is how Kubernetes calls them in errors.
     pub fn from_query(query: &Query, kind: &str) -> Result<Self, Error> {
+        Self::with(query, kind, Vec::new())
+    }
+
+    /// Those of a patch; only one that applies may be forced, and has to say who applies.
+    pub fn of_patch(query: &Query, is_apply: bool) -> Result<Self, Error> {
         let mut errors = Vec::new();
+        if is_apply && query.text("fieldManager").is_empty() {
+            errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+        }
+        if !is_apply && query.has("force") {
+            errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        Self::with(query, "PatchOptions", errors)
+    }
+
+    fn with(query: &Query, kind: &str, mut errors: Vec<FieldError>) -> Result<Self, Error> {
+        errors.extend(validate_field_manager(query.text("fieldManager"), "fieldManager"));
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
         let field_validation = match query.text("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
@@ -43,14 +60,6 @@ impl WriteOptions {
                 FieldValidation::Strict
             }
         };
-        let manager = query.text("fieldManager");
-        if manager.len() > 128 {
-            errors.push(FieldError::too_long("fieldManager", 128));
-        }
-        if let Some((at, odd)) = manager.chars().enumerate().find(|(_, c)| c.is_control()) {
-            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(odd));
-            errors.push(FieldError::invalid("fieldManager", json!(manager), detail));
-        }
         refuse(kind, errors)?;
         Ok(Self { dry_run, field_validation })
     }

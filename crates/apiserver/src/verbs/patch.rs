@@ -1,4 +1,4 @@
-//! patch: an object changed by a JSON patch, a merge patch or a strategic merge patch.
+//! patch: an object changed by a JSON patch, a merge patch, a strategic merge patch or an applied configuration.
 
 use http::Response;
 use model::error::{Error, FieldError};
@@ -7,6 +7,7 @@ use model::{Revision, json};
 use serde_json::Value;
 
 use super::Call;
+use super::apply::{self, APPLY_PATCH};
 use super::body::{Decoded, Unfit, duplicate_fields, shape};
 use super::options::WriteOptions;
 use super::update::check_place;
@@ -17,7 +18,6 @@ use crate::request::negotiate::content_type;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
-const APPLY_PATCH: &str = "application/apply-patch+yaml";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// A patch that can be applied to any state of the object.
@@ -36,7 +36,10 @@ enum PatchKind {
 }
 
 pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
-    let options = WriteOptions::from_query(&call.query, "PatchOptions")?;
+    if content_type(&call.headers) == APPLY_PATCH {
+        return apply::apply(call).await;
+    }
+    let options = WriteOptions::of_patch(&call.query, false)?;
     let patch = Patch::read(&call, options)?;
     write::change(&call, &patch, options).await
 }
@@ -96,7 +99,7 @@ impl Change for Patch {
         {
             super::metadata::remove(&mut object, "resourceVersion");
         }
-        Ok(Changed { object, warnings })
+        Ok(Changed { object, warnings, tracked: None })
     }
 }
 

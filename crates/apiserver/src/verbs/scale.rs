@@ -5,10 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use model::Revision;
+use model::apply::ScaleManagers;
 use model::error::Error;
 use model::kinds::{scale_of, set_scale, validate_scale};
 
+use super::apply::{APPLY_PATCH, Configuration};
 use super::body::{self, Decoded};
+use super::managers::Writing;
+use super::metadata;
 use super::options::WriteOptions;
 use super::patch::Patch;
 use super::update::{check_place, check_uid};
@@ -19,6 +23,7 @@ use crate::kinds;
 use crate::registry::custom::{self, ScalePaths};
 use crate::registry::{Object, Served};
 use crate::render;
+use crate::request::negotiate::content_type;
 use crate::request::verb::Verb;
 
 /// A call about the object, and the same call about its scale: bodies and answers are scales, all else is about the object.
@@ -51,12 +56,18 @@ impl Scale {
         let options = WriteOptions::from_query(&self.shown.query, "UpdateOptions")?;
         let Decoded { mut object, warnings } = body::decode(&self.shown, options.field_validation)?;
         check_place(&self.shown, &mut object)?;
-        self.change(Wanted::Scale(Changed { object, warnings }), options).await
+        self.change(Wanted::Scale(Changed { object, warnings, tracked: None }), options).await
     }
 
     async fn patch(&self) -> Result<Response<Body>, Error> {
-        let options = WriteOptions::from_query(&self.shown.query, "PatchOptions")?;
-        self.change(Wanted::Patch(Patch::read(&self.shown, options)?), options).await
+        let is_apply = content_type(&self.shown.headers) == APPLY_PATCH;
+        let options = WriteOptions::of_patch(&self.shown.query, is_apply)?;
+        let wanted: Box<dyn Change + Send> = if is_apply {
+            Box::new(Configuration::read(&self.shown, options)?)
+        } else {
+            Box::new(Patch::read(&self.shown, options)?)
+        };
+        self.change(Wanted::Patch(wanted), options).await
     }
 
     async fn change(&self, wanted: Wanted, options: WriteOptions) -> Result<Response<Body>, Error> {
@@ -87,9 +98,19 @@ fn shown(call: &Call, object: &Object) -> Result<Object, Error> {
     }
 }
 
+/// Where each version has its replicas.
+fn replicas<'a>(call: &'a Call, api_version: &'a str) -> Vec<(&'a str, Option<Vec<&'a str>>)> {
+    let Some(custom) = &call.resource_type.custom else {
+        return vec![(api_version, Some(vec!["spec", "replicas"]))];
+    };
+    let path = |paths: &'a ScalePaths| paths.replicas.split('.').collect();
+    let versions = custom.versions.all.iter();
+    versions.map(|version| (version.api_version.as_str(), version.scale.as_ref().map(path))).collect()
+}
+
 enum Wanted {
     Scale(Changed),
-    Patch(Patch),
+    Patch(Box<dyn Change + Send>),
 }
 
 struct SetScale<'a> {
@@ -99,13 +120,25 @@ struct SetScale<'a> {
 
 impl Change for SetScale<'_> {
     fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
-        let scale = match &self.wanted {
+        let api_version = call.resource_type.api_version();
+        let managers = ScaleManagers { api_version: &api_version, replicas: replicas(call, &api_version) };
+        let known = metadata::metadata(old).and_then(|metadata| metadata.get("managedFields"));
+        let mut live = shown(call, old)?;
+        let of_scale = managers.of_scale(known);
+        metadata::metadata_mut(&mut live).extend(of_scale.map(|list| ("managedFields".to_owned(), list)));
+        let mut scale = match &self.wanted {
             Wanted::Scale(scale) => {
                 check_uid(call, &scale.object, old)?;
                 scale.clone()
             }
-            Wanted::Patch(patch) => patch.apply(self.shown, &shown(call, old)?, revision)?,
+            Wanted::Patch(patch) => patch.apply(self.shown, &live, revision)?,
         };
+        let tracked = scale.tracked.take().unwrap_or_else(|| {
+            let writing = Writing::new(self.shown, metadata::time(write::now()));
+            writing.track(Some(&live), &mut scale.object)
+        });
+        let of_scale = tracked.json.as_deref().and_then(|json| serde_json::from_str(json).ok());
+        let tracked = Some(managers.of_object(known, of_scale.as_ref()));
         let errors = validate_scale(&scale.object);
         if !errors.is_empty() {
             return Err(self.shown.resource_type.invalid(&call.place.name, errors));
@@ -115,6 +148,6 @@ impl Change for SetScale<'_> {
             Some(paths) => custom::scale::set_scale(paths, &mut object, &scale.object),
             None => set_scale(&mut object, &scale.object),
         }
-        Ok(Changed { object, warnings: scale.warnings })
+        Ok(Changed { object, warnings: scale.warnings, tracked })
     }
 }

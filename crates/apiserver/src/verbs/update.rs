@@ -23,7 +23,7 @@ struct Replace {
 impl Change for Replace {
     fn apply(&self, call: &Call, old: &Object, _revision: Revision) -> Result<Changed, Error> {
         check_uid(call, &self.object, old)?;
-        Ok(Changed { object: self.object.clone(), warnings: self.warnings.clone() })
+        Ok(Changed { object: self.object.clone(), warnings: self.warnings.clone(), tracked: None })
     }
 }
 

@@ -3,6 +3,7 @@
 use http::{Response, StatusCode};
 use jiff::Timestamp;
 use model::Revision;
+use model::apply::Tracked;
 use model::error::{Error, FieldError};
 use model::validation::{validate_object_meta, validate_object_meta_update};
 use serde_json::Value;
@@ -10,6 +11,7 @@ use store::{Precondition, Stored, Write};
 
 use super::create::Failure;
 use super::definition::{has_moved, settle};
+use super::managers::Writing;
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
 use super::{Call, claims, store_error};
@@ -31,6 +33,8 @@ pub trait Change: Sync {
 pub struct Changed {
     pub object: Object,
     pub warnings: Vec<String>,
+    /// The managers of its fields, where the change has found them itself.
+    pub tracked: Option<Tracked>,
 }
 
 /// Applies a change and shows what became of it.
@@ -56,15 +60,18 @@ pub async fn changed(
             return Err(call.resource_type.not_found(&key.name));
         };
         let old = call.resource_type.read(&head).await?;
-        let Changed { mut object, mut warnings } = change.apply(call, &old, head.revision)?;
+        let Changed { mut object, mut warnings, tracked } = change.apply(call, &old, head.revision)?;
         let pinned = check_preconditions(call, &object, &head)?;
-        put_back(call, &mut object, &old);
+        call.resource_type.strategy.default(&mut object);
+        let tracked = tracked
+            .unwrap_or_else(|| Writing::new(call, metadata::time(now())).track(Some(&old), &mut object));
+        put_back(&mut object, &old);
         claims::allocate(call, &mut object, Some(&old), contested).await?;
         prepare(call, &mut object, &old);
-        validate_update(call, &object, &old)?;
+        validate_update(call, &object, &old, &tracked)?;
         call.resource_type.strategy.canonicalize(&mut object);
         warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
-        match commit(call, &head, (&object, &old), options.dry_run).await {
+        match commit(call, &head, (&object, &old), &tracked, options.dry_run).await {
             Ok(value) => return Ok((value, warnings)),
             Err(Failure::Of(error)) => return Err(error),
             Err(Failure::Store(error)) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
@@ -85,14 +92,22 @@ async fn commit(
     call: &Call,
     head: &Stored,
     (object, old): (&Object, &Object),
+    tracked: &Tracked,
     dry_run: bool,
 ) -> Result<bytes::Bytes, Failure> {
     let resource_type = &call.resource_type;
-    let body = resource_type.sealed(object).await?;
+    let body = resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     let unchanged = body.at(head.revision);
     let ends = is_being_deleted(object) && may_go(resource_type, object);
     if dry_run || (!ends && unchanged == head.value) {
         return Ok(resource_type.of_version(unchanged, head.revision).await?);
+    }
+    if let Some(before) = tracked.before.as_deref().filter(|_| !ends) {
+        let same = resource_type.sealed_with(object, Some(before)).await?.at(head.revision);
+        // Times of managers alone are no change.
+        if same == head.value {
+            return Ok(resource_type.of_version(same, head.revision).await?);
+        }
     }
     let key = head.key.clone();
     let expect = Precondition { revision: Some(head.revision), uid: None };
@@ -139,7 +154,7 @@ pub fn modified(call: &Call) -> Error {
 }
 
 /// Puts back what a client may not change, and fills in what it left out.
-fn put_back(call: &Call, new: &mut Object, old: &Object) {
+fn put_back(new: &mut Object, old: &Object) {
     for key in ["creationTimestamp", "deletionTimestamp", "generation"] {
         // A deletion that has not begun is not begun by an update: validation refuses that.
         if key != "deletionTimestamp" || is_being_deleted(old) {
@@ -154,7 +169,6 @@ fn put_back(call: &Call, new: &mut Object, old: &Object) {
     for key in ["selfLink", "managedFields", "resourceVersion"] {
         metadata::remove(new, key);
     }
-    call.resource_type.strategy.default(new);
 }
 
 /// Sets what the kind decides, and counts the generation.
@@ -185,9 +199,10 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     }
 }
 
-fn validate_update(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
+fn validate_update(call: &Call, new: &Object, old: &Object, tracked: &Tracked) -> Result<(), Error> {
     let resource_type = &call.resource_type;
     let mut errors = validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule());
+    errors.extend(tracked.errors.iter().cloned());
     errors.extend(validate_object_meta_update(new, old));
     errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }

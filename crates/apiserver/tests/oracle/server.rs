@@ -34,6 +34,9 @@ impl Server {
     /// Sends a request and reads the answer, or as many lines of it as are wanted.
     pub async fn send(&self, request: &Request) -> Response {
         let mut builder = http::Request::builder().method(request.method).uri(&request.path);
+        if !request.headers.iter().any(|(key, _)| key == "user-agent") {
+            builder = builder.header("user-agent", "oracle");
+        }
         for (key, value) in &request.headers {
             builder = builder.header(key, value);
         }

@@ -3,7 +3,7 @@
 use super::element::Element;
 use super::set::FieldSet;
 
-/// A path of names; `*` stands for any element.
+/// A path of names.
 type Path = &'static [&'static str];
 
 /// What a write of an object, or of a part of it, leaves as it is.
@@ -13,8 +13,6 @@ pub enum Reset {
     Nothing,
     /// These, and all that is in them.
     Fields(&'static [Path]),
-    /// All but these, and what is in them.
-    AllBut(&'static [Path]),
 }
 
 const STATUS: Reset = Reset::Fields(&[&["status"]]);
@@ -53,13 +51,6 @@ impl Reset {
                 &["metadata", "ownerReferences"],
                 &["spec"],
             ]),
-            ("", "Pod", "ephemeralcontainers") => Self::AllBut(&[&["spec", "ephemeralContainers"]]),
-            ("", "Pod", "resize") => Self::AllBut(&[
-                &["spec", "containers", "*", "resources"],
-                &["spec", "containers", "*", "resizePolicy"],
-                &["spec", "initContainers", "*", "resources"],
-                &["spec", "initContainers", "*", "resizePolicy"],
-            ]),
             ("", "Namespace", "finalize") => STATUS,
             (_, kind, "status") if STATUS_ALONE.contains(&kind) => METADATA_AND_SPEC,
             (_, _, subresource) => Self::of_custom(has_status, subresource),
@@ -80,40 +71,20 @@ impl Reset {
         match self {
             Self::Nothing => set,
             Self::Fields(paths) => paths.iter().fold(set, |set, path| without(set, path)),
-            Self::AllBut(paths) => {
-                let kept = paths.iter().map(|path| only(set.clone(), path));
-                kept.reduce(FieldSet::union).unwrap_or_default()
-            }
         }
     }
-}
-
-fn matches(element: &Element<'_>, name: &str) -> bool {
-    name == "*" || matches!(element, Element::Field(field) if field == name)
 }
 
 fn without<'a>(mut set: FieldSet<'a>, path: &[&str]) -> FieldSet<'a> {
     let Some((first, rest)) = path.split_first() else { return FieldSet::new() };
     set.retain(|entry| {
-        if !matches(&entry.element, first) {
+        if !matches!(&entry.element, Element::Field(name) if name == first) {
             return true;
         }
         if rest.is_empty() {
             return false;
         }
         entry.children = without(std::mem::take(&mut entry.children), rest);
-        true
-    });
-    set
-}
-
-fn only<'a>(mut set: FieldSet<'a>, path: &[&str]) -> FieldSet<'a> {
-    let Some((first, rest)) = path.split_first() else { return set };
-    set.retain(|entry| {
-        if !matches(&entry.element, first) {
-            return false;
-        }
-        entry.children = only(std::mem::take(&mut entry.children), rest);
         true
     });
     set

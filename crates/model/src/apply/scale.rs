@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::element::Element;
 use super::managers::{Manager, Managers};
 use super::set::FieldSet;
+use super::track::{Tracked, finish};
 
 /// The version that scales have.
 const SCALE_VERSION: &str = "autoscaling/v1";
@@ -42,7 +43,7 @@ impl<'a> ScaleManagers<'a> {
     }
 
     /// The managers of the object, made of what it had and of those of its scale after a write.
-    pub fn of_object(&self, parent: Option<&Value>, scale: Option<&Value>) -> Option<String> {
+    pub fn of_object(&self, parent: Option<&Value>, scale: Option<&Value>) -> Tracked {
         let before = Managers::decode(parent).unwrap_or_default();
         let mut scale = Managers::decode(scale).unwrap_or_default();
         let times: Vec<(Manager<'_>, Option<Cow<'_, str>>)> = before
@@ -76,7 +77,7 @@ impl<'a> ScaleManagers<'a> {
             managers.entries.push(Manager { fields, api_version, time, ..manager });
         }
         managers.sort();
-        managers.encode()
+        finish(&managers, parent)
     }
 }
 

@@ -68,6 +68,8 @@ pub struct KindRules {
     pub name: NameRule,
     /// Fills in what a client left out. Runs on everything that is decoded, also on what was stored.
     pub default: fn(&mut Object),
+    /// Fills in what counts as set by whoever writes, when it is decided who owns which field.
+    pub seen: Option<fn(&mut Object)>,
     /// Sets what no client may set, before a new object is validated; its name may not be known yet.
     pub prepare_create: fn(&mut Object),
     /// The same for a new version of an object: the new one, and the old one.
@@ -226,6 +228,7 @@ impl KindRules {
         kind: "",
         name: NameRule::Dns1123Subdomain,
         default: |_| {},
+        seen: None,
         prepare_create: |_| {},
         prepare_update: |_, _| {},
         stamp: |_, _, _| {},

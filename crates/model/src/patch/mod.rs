@@ -16,7 +16,8 @@ fn wrong_type(given: &Value, expected: &str) -> Error {
     Error::bad_request(format!("error decoding patch: {}", cannot_unmarshal(given, expected)))
 }
 
-fn cannot_unmarshal(given: &Value, expected: &str) -> String {
+/// What Go says of a value of the wrong JSON type; `expected` is what it should become.
+pub fn cannot_unmarshal(given: &Value, expected: &str) -> String {
     let given = match given {
         Value::Null => "null",
         Value::Bool(_) => "bool",

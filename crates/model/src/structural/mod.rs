@@ -51,6 +51,11 @@ impl Structural {
         &self.root
     }
 
+    /// Whether nothing is ever pruned.
+    pub fn keeps_everything(&self) -> bool {
+        self.keeps_everything
+    }
+
     /// Brings a decoded body into the shape of the schema: refuses metadata of wrong types, drops what is unknown and
     /// says so, a sentence each.
     pub fn decode(&self, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {

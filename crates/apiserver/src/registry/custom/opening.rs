@@ -55,14 +55,18 @@ impl View {
         Ok(())
     }
 
-    /// An object of this version as it is stored: in the storage version, which stands in front.
-    pub(crate) async fn sealed(&self, object: &Object) -> Result<Encoded, Error> {
+    /// An object of this version as it is stored, with these managers: in the storage version, which stands in front.
+    pub(crate) async fn sealed(
+        &self,
+        object: &Object,
+        managed_fields: Option<&str>,
+    ) -> Result<Encoded, Error> {
         let storage = self.versions.storage();
         if storage.name == self.version().name {
-            return Ok(Encoded::of_version(&storage.api_version, object));
+            return Ok(Encoded::of_version(&storage.api_version, object, managed_fields));
         }
         let mut object = object.clone();
         storage.schema.structural().prune(&mut object);
-        Ok(Encoded::of_version(&storage.api_version, &object))
+        Ok(Encoded::of_version(&storage.api_version, &object, managed_fields))
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use model::apply::{Node, Reset};
 use model::error::FieldError;
 use model::structural::Structural;
 
@@ -96,6 +97,15 @@ impl Strategy for Custom {
 
     fn warnings(&self, new: &Object, old: Option<&Object>) -> Vec<String> {
         finalizer_warnings(new, old)
+    }
+
+    fn parts(&self) -> Node<'_> {
+        let structural = self.structural();
+        Node::of_custom(structural.root(), structural.keeps_everything())
+    }
+
+    fn reset(&self, subresource: &str) -> Reset {
+        Reset::of_custom(self.has_status(), subresource)
     }
 
     fn counts_generations(&self) -> bool {

@@ -94,22 +94,6 @@ fn what_a_write_cannot_change_it_does_not_own() {
         json!({"f:metadata": {"f:annotations": {".": {}, "f:a": {}}}, "f:status": {".": {}, "f:replicas": {}}})
     );
     assert_eq!(entry[0]["subresource"], "status");
-    let resize = Reset::of_kind("", "Pod", true, "resize");
-    let pod = Kind::new("Pod");
-    let scope = Scope {
-        versions: &pod,
-        api_version: "v1",
-        subresource: "resize",
-        reset: resize,
-        manager: "k",
-        now: NOW,
-    };
-    let new =
-        json!({"spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}]}});
-    let tracked = track(&scope, None, new.as_object().unwrap());
-    let entry: Value = serde_json::from_str(&tracked.json.unwrap()).unwrap();
-    let container = &entry[0]["fieldsV1"]["f:spec"]["f:containers"]["k:{\"name\":\"c\"}"];
-    assert_eq!(*container, json!({".": {}, "f:resources": {".": {}, "f:limits": {".": {}, "f:cpu": {}}}}));
 }
 
 #[test]

@@ -33,6 +33,10 @@ pub(super) const RULES: KindRules = KindRules {
         }
         spec.entry("revisionHistoryLimit").or_insert_with(|| 10.into());
     },
+    seen: Some(|object| {
+        let annotations = map_mut(map_mut(object, "metadata"), "annotations");
+        set_default(annotations, TEMPLATE_GENERATION, "0");
+    }),
     prepare_create: |object| {
         let zero = ["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"];
         reset_status(object, zero.into_iter().map(|field| (field.to_owned(), Value::from(0))).collect());

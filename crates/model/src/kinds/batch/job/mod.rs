@@ -37,6 +37,7 @@ pub(super) const RULES: KindRules = KindRules {
         }
         reset_status(object, json!({}));
     },
+    seen: Some(inherit_labels),
     canonicalize: inherit_labels,
     validate_create: |object| spec::validate(object, None),
     validate_update: |new, old| {

@@ -1,0 +1,187 @@
+//! patch by an applied configuration: merged into the object, which is made if there is none.
+
+use http::Response;
+use model::error::Error;
+use model::patch::cannot_unmarshal;
+use model::{Revision, json};
+use serde_json::Value;
+
+use super::body::{Decoded, Unfit, shape};
+use super::create::create_applied;
+use super::managers::Writing;
+use super::metadata::{self, time};
+use super::options::{FieldValidation, WriteOptions};
+use super::update::check_place;
+use super::write::{self, Change, Changed, now};
+use super::{Call, store_error};
+use crate::auth::authorize::refusal;
+use crate::auth::{Decision, Question};
+use crate::body::Body;
+use crate::registry::Object;
+use crate::request::verb::Verb;
+
+/// The media type of applied configurations.
+pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// A configuration that can be applied to any state of the object.
+pub struct Configuration {
+    config: Object,
+    warnings: Vec<String>,
+}
+
+pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
+    let options = WriteOptions::of_patch(&call.query, true)?;
+    let configuration = Configuration::read(&call, options)?;
+    if call.place.subresource.is_empty() {
+        let found = call.api.store.get(&call.key(), None).await.map_err(store_error)?;
+        if found.is_none() {
+            let applied = configuration.applied(&call, None, Revision::ZERO)?;
+            may_create(&call)?;
+            match create_applied(&call, applied, options).await {
+                // Somebody was faster, and there is an object to apply it to.
+                Err(Error::AlreadyExists { .. }) => {}
+                answer => return answer,
+            }
+        }
+    }
+    write::change(&call, &configuration, options).await
+}
+
+/// Who makes an object by applying it needs the right to make it.
+fn may_create(call: &Call) -> Result<(), Error> {
+    let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
+    match call.api.authorizer.decide(&call.caller, question) {
+        Decision::Allow => Ok(()),
+        Decision::Deny { reason } => Err(refusal(&call.caller, question, &reason)),
+    }
+}
+
+impl Configuration {
+    /// The configuration in the body of a call.
+    pub fn read(call: &Call, options: WriteOptions) -> Result<Self, Error> {
+        let bad = |message: String| Error::BadRequest { message };
+        let parsed = json::parse_yaml(&call.body)
+            .map_err(|error| bad(format!("error decoding YAML: error converting YAML to JSON: {error}")))?;
+        let mut config = match parsed.value {
+            Value::Object(config) => config,
+            Value::Null => Object::new(),
+            other => {
+                let expected = cannot_unmarshal(&other, "value of type map[string]interface {}");
+                let problem = format!("error unmarshaling JSON: while decoding JSON: {expected}");
+                return Err(bad(format!("error decoding YAML: {problem}")));
+            }
+        };
+        config.values_mut().for_each(round);
+        let complaints: Vec<String> =
+            parsed.duplicates.iter().map(|path| format!("key {path:?} already set in map")).collect();
+        match options.field_validation {
+            FieldValidation::Strict if !complaints.is_empty() => {
+                Err(bad(format!("error strict decoding YAML: {}", complaints.join(", "))))
+            }
+            FieldValidation::Ignore => Ok(Self { config, warnings: Vec::new() }),
+            _ => Ok(Self { config, warnings: complaints }),
+        }
+    }
+
+    /// What becomes of an object, or of none.
+    pub fn applied(&self, call: &Call, old: Option<&Object>, revision: Revision) -> Result<Changed, Error> {
+        self.check_kind(call)?;
+        let writing = Writing::new(call, time(now()));
+        let applied = writing.apply(old, &self.config, call.query.flag("force"))?;
+        let mut object = match (applied.object, old) {
+            (Some(object), _) => self.shaped(call, object)?,
+            (None, Some(old)) => old.clone(),
+            (None, None) => Object::new(),
+        };
+        metadata::remove(&mut object, "managedFields");
+        self.check_uid(call, &object, old)?;
+        check_place(call, &mut object)?;
+        // What the configuration does not say is not a precondition of the client's.
+        if metadata::text(&self.config, "resourceVersion").is_empty()
+            && metadata::text(&object, "resourceVersion") == revision.to_string()
+        {
+            metadata::remove(&mut object, "resourceVersion");
+        }
+        Ok(Changed { object, warnings: self.warnings.clone(), tracked: Some(applied.tracked) })
+    }
+
+    fn shaped(&self, call: &Call, mut object: Object) -> Result<Object, Error> {
+        let resource_type = &call.resource_type;
+        let text = |key| metadata::text(&self.config, key);
+        let kind = kind_text(&resource_type.api_version(), &resource_type.kind);
+        object.insert("apiVersion".to_owned(), resource_type.api_version().into());
+        object.insert("kind".to_owned(), resource_type.kind.clone().into());
+        let shaped = shape(resource_type, object, Vec::new(), FieldValidation::Ignore);
+        shaped.map(|Decoded { object, .. }| object).map_err(|unfit| match unfit {
+            Unfit::Other(error) => error,
+            Unfit::Shape { reason, .. } => Error::Failed {
+                message: format!(
+                    "failed to convert new object ({}/{}; {kind}) to proper version: \
+                     unable to convert unstructured object to {kind}: {}",
+                    text("namespace"),
+                    text("name"),
+                    converted(&reason)
+                ),
+            },
+        })
+    }
+
+    /// Kind and version must be there, and be those of the path.
+    fn check_kind(&self, call: &Call) -> Result<(), Error> {
+        let text = |key| self.config.get(key).and_then(Value::as_str).unwrap_or("");
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        if version == call.resource_type.api_version() && kind == call.resource_type.kind {
+            return Ok(());
+        }
+        Err(Error::BadRequest { message: format!("invalid object type: {}", kind_text(version, kind)) })
+    }
+
+    fn check_uid(&self, call: &Call, object: &Object, old: Option<&Object>) -> Result<(), Error> {
+        let uid = metadata::text(object, "uid");
+        if old.is_some() || uid.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        Err(call.resource_type.conflict(&call.place.name, message))
+    }
+}
+
+/// A number without a fraction is an integer, however it is written.
+fn round(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(round),
+        Value::Object(fields) => fields.values_mut().for_each(round),
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT);
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What is said of a body, in the words of a conversion, which does not know where it is.
+fn converted(reason: &str) -> String {
+    let Some((given, rest)) = reason.split_once(" into Go struct field ") else { return reason.to_owned() };
+    let expected = rest.rsplit_once(" of type ").map_or(rest, |(_, expected)| expected);
+    if given.starts_with("json: cannot unmarshal number") {
+        return format!("cannot convert float64 to {expected}");
+    }
+    format!("{given} into Go value of type {expected}")
+}
+
+/// A kind in the words of messages.
+fn kind_text(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
+}
+
+impl Change for Configuration {
+    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
+        self.applied(call, Some(old), revision)
+    }
+}
