@@ -1,5 +1,6 @@
 //! Limits on everything that a client can send, and the reading of bodies within them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -53,15 +54,15 @@ impl Default for Limits {
 /// Counts what is in flight. A slot is given back when its guard goes away.
 #[derive(Debug, Default)]
 pub struct Gate {
-    reads: AtomicUsize,
-    writes: AtomicUsize,
+    reads: Arc<AtomicUsize>,
+    writes: Arc<AtomicUsize>,
 }
 
 /// A request that is in flight.
 #[derive(Debug)]
-pub struct Slot<'a>(&'a AtomicUsize);
+pub struct Slot(Arc<AtomicUsize>);
 
-impl Drop for Slot<'_> {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -69,14 +70,14 @@ impl Drop for Slot<'_> {
 
 impl Gate {
     /// Takes a slot, or says to come back later.
-    pub fn enter(&self, mutating: bool, limits: &Limits) -> Result<Slot<'_>, Error> {
+    pub fn enter(&self, mutating: bool, limits: &Limits) -> Result<Slot, Error> {
         let (count, limit) = if mutating {
             (&self.writes, limits.writes_in_flight)
         } else {
             (&self.reads, limits.reads_in_flight)
         };
         let slot = count.fetch_add(1, Ordering::Relaxed);
-        let guard = Slot(count);
+        let guard = Slot(count.clone());
         if slot >= limit {
             return Err(Error::TooManyRequests {
                 message: "Too many requests, please try again later.".to_owned(),

@@ -35,15 +35,31 @@ pub(crate) async fn answer(
     if let Some((endpoint, check)) = health::endpoint(path) {
         return Ok(health::answer(api, endpoint, check, query).await);
     }
-    if let Some(answer) = openapi::answer(api, path, query, headers) {
-        return answer;
-    }
     match path {
+        _ if path.starts_with("/openapi/") => document(api, path, query, headers).await,
         "/version" => value(&version(), query, headers),
         "/metrics" => metrics(api),
         "" => value(&json!({ "paths": discovery::paths(&api.registry()) }), query, headers),
         _ => discovery::answer(api, path, query, headers),
     }
+}
+
+/// A document takes long to make: that is not done where other requests would wait for it, and not for many at once. The slot
+/// is given back when it is made, also if nobody waits for it any more.
+async fn document(
+    api: &ApiServer,
+    path: &str,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Error> {
+    let slot = api.gate.enter(false, &api.limits)?;
+    let (api, path, query, headers) = (api.clone(), path.to_owned(), query.clone(), headers.clone());
+    let made = move || {
+        let _slot = slot;
+        openapi::answer(&api, &path, &query, &headers)
+    };
+    let made = tokio::task::spawn_blocking(made).await;
+    made.map_err(|_| Error::internal("a document could not be made"))?
 }
 
 /// A value in the form that the client asked for; its fields keep their order in JSON.

@@ -28,15 +28,15 @@ const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+pro
 const V2_PROTOBUF_ASKED: [&str; 2] =
     ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf", V2_PROTOBUF];
 
-/// Answers a path below `/openapi`; `None` if it is no such path.
+/// Answers a path below `/openapi`.
 pub(crate) fn answer(
     api: &ApiServer,
     path: &str,
     query: &Query,
     headers: &HeaderMap,
-) -> Option<Result<Response<Body>, Error>> {
+) -> Result<Response<Body>, Error> {
     let registry = api.registry();
-    match path.strip_prefix("/openapi/")? {
+    match path.strip_prefix("/openapi/").unwrap_or_default() {
         "v2" => {
             let tag = tag(registry.types().map(|served| &***served));
             let is_protobuf = accepts(headers, &V2_PROTOBUF_ASKED);
@@ -44,17 +44,18 @@ pub(crate) fn answer(
                 let document = v2(&registry);
                 if is_protobuf { protobuf::document(&document) } else { document.to_string().into_bytes() }
             };
-            Some(tagged(if is_protobuf { V2_PROTOBUF } else { JSON }, &tag, query, headers, made))
+            tagged(if is_protobuf { V2_PROTOBUF } else { JSON }, &tag, query, headers, made)
         }
-        "v3" => Some(Ok(respond(JSON, index(&registry).to_string()))),
+        "v3" => Ok(respond(JSON, index(&registry).to_string())),
         rest => {
-            let (group, version) = group_version(rest.strip_prefix("v3/")?)?;
+            let place = rest.strip_prefix("v3/").and_then(group_version);
+            let (group, version) = place.ok_or(Error::NoSuchPage)?;
             let types: Vec<&ResourceType> = registry.of_version(group, version).collect();
             if types.is_empty() {
-                return Some(Err(Error::PathNotFound));
+                return Err(Error::PathNotFound);
             }
             let tag = tag(types.iter().copied());
-            Some(tagged(JSON, &tag, query, headers, || v3(&types).to_string().into_bytes()))
+            tagged(JSON, &tag, query, headers, || v3(&types).to_string().into_bytes())
         }
     }
 }

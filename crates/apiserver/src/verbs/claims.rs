@@ -3,7 +3,7 @@
 //! Two servers that hand out the same address write the same key in the same moment: one of them is told so, and takes
 //! another. There is no list of free addresses that could be wrong after a crash.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use model::error::Error;
@@ -25,6 +25,7 @@ const PAGE: usize = 500;
 const GROUP: &str = "claims";
 const ADDRESSES: &str = "clusterips";
 const PORTS: &str = "nodeports";
+const DEFAULTS: &str = "defaults";
 
 /// What an object may require that is no claim, beside its namespace.
 const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -36,6 +37,7 @@ fn key(claim: Claim) -> ObjectKey {
     let (plural, name) = match claim {
         Claim::ClusterIp(address) => (ADDRESSES, address.to_string()),
         Claim::NodePort(port) => (PORTS, port.to_string()),
+        Claim::DefaultPriority => (DEFAULTS, "priorityclasses".to_owned()),
     };
     ObjectKey::new(&Resource::new(GROUP, plural), "", &name)
 }
@@ -57,38 +59,46 @@ pub async fn allocate(
     outcome.map_err(|refusal| match refusal {
         Refusal::Invalid(errors) => call.resource_type.invalid(metadata::text(object, "name"), errors),
         Refusal::Internal(message) => Error::Internal { message },
+        Refusal::Forbidden(message) => Error::Forbidden {
+            group: call.resource_type.group.clone(),
+            resource: call.resource_type.plural.clone(),
+            name: metadata::text(object, "name").to_owned(),
+            message,
+        },
     })
 }
 
-/// Of what a client asks for by name, what cannot be had.
+/// Of what a client asks for by name, what cannot be had, and who has it.
 async fn asked_and_taken(
     call: &Call,
     object: &Object,
     old: Option<&Object>,
-) -> Result<BTreeSet<Claim>, Error> {
+) -> Result<BTreeMap<Claim, String>, Error> {
     let strategy = &call.resource_type.strategy;
     let own = old.map(|old| strategy.claims(old)).unwrap_or_default();
-    let mut taken = BTreeSet::new();
+    let mut taken = BTreeMap::new();
     for claim in strategy.claims(object).difference(&own) {
-        let mut is_taken = call.api.store.get(&key(*claim), None).await.map_err(store_error)?.is_some();
-        if let (Claim::ClusterIp(address), false) = (claim, is_taken) {
-            is_taken = call.api.store.get(&shown_key(*address), None).await.map_err(store_error)?.is_some();
+        let mut found = call.api.store.get(&key(*claim), None).await.map_err(store_error)?;
+        if let (Claim::ClusterIp(address), None) = (claim, &found) {
+            found = call.api.store.get(&shown_key(*address), None).await.map_err(store_error)?;
         }
-        if is_taken {
-            taken.insert(*claim);
+        if let Some(found) = found {
+            taken.insert(*claim, owner_of(&found));
         }
     }
     Ok(taken)
 }
 
-async fn all_taken(call: &Call) -> Result<BTreeSet<Claim>, Error> {
+async fn all_taken(call: &Call) -> Result<BTreeMap<Claim, String>, Error> {
     let address = |name: &str| name.parse().ok().map(Claim::ClusterIp);
     let port = |name: &str| name.parse().ok().map(Claim::NodePort);
-    let mut taken = BTreeSet::new();
+    let default = |_: &str| Some(Claim::DefaultPriority);
+    let mut taken = BTreeMap::new();
     for (resource, read) in [
         (Resource::new(GROUP, ADDRESSES), &address as &(dyn Fn(&str) -> Option<Claim> + Sync)),
         (Resource::new(SHOWN.0, SHOWN.2), &address),
         (Resource::new(GROUP, PORTS), &port),
+        (Resource::new(GROUP, DEFAULTS), &default),
     ] {
         let mut query = ListQuery {
             resource,
@@ -100,7 +110,7 @@ async fn all_taken(call: &Call) -> Result<BTreeSet<Claim>, Error> {
         };
         loop {
             let page = call.api.store.list(&query).await.map_err(store_error)?;
-            taken.extend(page.items.iter().filter_map(|item| read(&item.key.name)));
+            taken.extend(page.items.iter().filter_map(|item| Some((read(&item.key.name)?, owner_of(item)))));
             match page.items.last() {
                 Some(last) if page.more => {
                     let name = last.key.name.clone();
@@ -151,6 +161,13 @@ pub async fn steps(
         }
     }
     Ok(steps)
+}
+
+/// The name of the object that has what a key stands for.
+fn owner_of(claimed: &Stored) -> String {
+    let owner =
+        read(claimed).ok().and_then(|body| body.get("owner")?.get("name")?.as_str().map(str::to_owned));
+    owner.unwrap_or_default()
 }
 
 fn owner(call: &Call, object: &Object) -> Value {

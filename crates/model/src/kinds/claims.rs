@@ -1,8 +1,8 @@
-//! What only one object at a time may have: addresses and ports that the server hands out.
+//! What only one object at a time may have: addresses and ports that the server hands out, and being the default.
 //!
 //! Here it is decided what an object shall get. That nobody else gets it is the store's affair: each claim has a key there.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use crate::error::FieldError;
@@ -26,6 +26,8 @@ pub enum Claim {
     ClusterIp(Ipv4Addr),
     /// A port on every node.
     NodePort(u16),
+    /// To be the priority of pods that name none.
+    DefaultPriority,
 }
 
 /// Why an object cannot get what it wants.
@@ -33,20 +35,31 @@ pub enum Claim {
 pub enum Refusal {
     /// It asks for something that it cannot have.
     Invalid(Vec<FieldError>),
+    /// It may not be what it asks to be.
+    Forbidden(String),
     /// There is nothing left, or what Kubernetes takes for its own fault.
     Internal(String),
 }
 
 /// What can be handed out.
 pub struct Pool<'a> {
-    taken: BTreeSet<Claim>,
+    taken: BTreeMap<Claim, String>,
     random: &'a mut dyn FnMut() -> u32,
 }
 
 impl<'a> Pool<'a> {
-    /// Everything but what is known to be taken; it chooses by chance.
-    pub fn new(taken: BTreeSet<Claim>, random: &'a mut dyn FnMut() -> u32) -> Self {
+    /// Everything but what is known to be taken, with the names of those who have it; it chooses by chance.
+    pub fn new(taken: BTreeMap<Claim, String>, random: &'a mut dyn FnMut() -> u32) -> Self {
         Self { taken, random }
+    }
+
+    /// The name of the object that has something.
+    pub(super) fn owner(&self, claim: Claim) -> Option<&str> {
+        self.taken.get(&claim).map(String::as_str)
+    }
+
+    fn take(&mut self, claim: Claim) -> bool {
+        self.taken.insert(claim, String::new()).is_none()
     }
 
     /// Takes this address, or says why it cannot be had.
@@ -55,11 +68,7 @@ impl<'a> Pool<'a> {
         if number >= ADDRESSES {
             return Err("the provided network does not match the current range");
         }
-        if self.taken.insert(Claim::ClusterIp(address)) {
-            Ok(())
-        } else {
-            Err("provided IP is already allocated")
-        }
+        if self.take(Claim::ClusterIp(address)) { Ok(()) } else { Err("provided IP is already allocated") }
     }
 
     /// Takes any address.
@@ -67,7 +76,7 @@ impl<'a> Pool<'a> {
         let address = |number| Claim::ClusterIp(Ipv4Addr::from(u32::from(FIRST_ADDRESS) + number));
         match self.next(ADDRESSES, CHOSEN_ADDRESSES, address)? {
             Claim::ClusterIp(address) => Some(address),
-            Claim::NodePort(_) => None,
+            Claim::NodePort(_) | Claim::DefaultPriority => None,
         }
     }
 
@@ -79,7 +88,7 @@ impl<'a> Pool<'a> {
                 "provided port is not in the valid range. The range of valid ports is {FIRST_PORT}-{LAST_PORT}"
             ));
         };
-        if self.taken.insert(Claim::NodePort(port)) {
+        if self.take(Claim::NodePort(port)) {
             Ok(())
         } else {
             Err("provided port is already allocated".to_owned())
@@ -100,8 +109,8 @@ impl<'a> Pool<'a> {
         for (start, length) in [(chosen, count - chosen), (0, chosen)] {
             let first = (self.random)() % length;
             let mut candidates = (0..length).map(|step| claim(start + (first + step) % length));
-            if let Some(free) = candidates.find(|claim| !self.taken.contains(claim)) {
-                self.taken.insert(free);
+            if let Some(free) = candidates.find(|claim| !self.taken.contains_key(claim)) {
+                self.take(free);
                 return Some(free);
             }
         }

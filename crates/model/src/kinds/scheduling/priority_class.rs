@@ -3,7 +3,7 @@
 use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{immutable, is_true, map_mut, number, set_default, text, value};
-use crate::kinds::{KindRules, Object};
+use crate::kinds::{Claim, KindRules, Object, Refusal};
 
 const SYSTEM_PREFIX: &str = "system-";
 const SYSTEM_CLASSES: [(&str, i64); 2] =
@@ -26,6 +26,15 @@ pub(super) const RULES: KindRules = KindRules {
         }
         errors.extend(immutable(new, old, "preemptionPolicy"));
         errors
+    },
+    allocate: Some(|class, _, pool| match pool.owner(Claim::DefaultPriority) {
+        Some(other) if is_true(class, &["globalDefault"]) => Err(Refusal::Forbidden(format!(
+            "PriorityClass {other} is already marked as default. Only one default can exist"
+        ))),
+        _ => Ok(()),
+    }),
+    claims: |class| {
+        is_true(class, &["globalDefault"]).then_some(Claim::DefaultPriority).into_iter().collect()
     },
     forbids_deletion: |name| {
         let is_system = SYSTEM_CLASSES.iter().any(|(class, _)| *class == name);

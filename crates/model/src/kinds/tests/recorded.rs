@@ -4,8 +4,6 @@
 //! an `object`, its `generation` and `warnings`, or `errors`. Addresses and ports that the server chose are replaced by
 //! those that this server chooses when chance always says zero.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use super::*;
@@ -94,11 +92,13 @@ fn written(rules: &KindRules, mut body: Value, old: Option<&Object>, part: &str)
     body["metadata"]["name"] = "network".into();
     let mut object = decode(rules, body);
     if let Some(allocate) = rules.allocate.filter(|_| part.is_empty()) {
-        let mut taken = BTreeSet::from([Claim::ClusterIp(FIRST_ADDRESS)]);
-        taken.extend(old.map(rules.claims).unwrap_or_default());
+        let mut taken = old.map(rules.claims).unwrap_or_default();
+        taken.insert(Claim::ClusterIp(FIRST_ADDRESS));
+        let taken = taken.into_iter().map(|claim| (claim, String::new())).collect();
         let mut zero = || 0;
         allocate(&mut object, old, &mut Pool::new(taken, &mut zero)).map_err(|refusal| match refusal {
             Refusal::Invalid(errors) => errors.iter().map(ToString::to_string).collect(),
+            Refusal::Forbidden(message) => vec![message],
             Refusal::Internal(message) => vec![format!("500 Internal error occurred: {message}")],
         })?;
     }
