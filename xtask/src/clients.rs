@@ -38,7 +38,7 @@ fn go(folder: &Path) -> Result<(), String> {
     run(&root().join("clients/go"), "go", &["build", "-o", &out, "./..."])
 }
 
-fn run(folder: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
+pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
     if !is_on_path(program) {
         return Err(format!("{program} is not installed"));
     }

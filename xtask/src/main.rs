@@ -1,6 +1,7 @@
 //! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
 
 mod clients;
+mod conformance;
 mod oracle;
 mod schema;
 mod steps;

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the one entry point for developers and CI.
 
 use crate::{
-    clients,
+    clients, conformance,
     steps::{Step, run_all},
     tools::{self, Missing},
 };
@@ -17,5 +17,6 @@ const STEPS: [Step; 4] = [
 pub fn run(missing: Missing) -> Result<(), String> {
     tools::ensure(missing)?;
     clients::prepare();
+    conformance::prepare();
     run_all(&STEPS)
 }

@@ -8,7 +8,7 @@ use crate::{
     library,
     plan::{self, Plan},
     run,
-    syntax::{self, MacroKey},
+    syntax::{self, Expr, ExprKind, MacroKey},
 };
 
 /// What expressions can use. To extend it is cheap: the libraries are shared.
@@ -76,7 +76,9 @@ impl Env {
         let checked = check::check(source, ast, self).map_err(CompileError::Issues)?;
         let plan = plan::plan(&checked, self).map_err(CompileError::Program)?;
         let ty = checked.ty(&checked.ast.root).clone();
-        Ok(Program { plan, ty, estimate: cost::estimate(&checked, self) })
+        let mut names = Vec::new();
+        collect_names(&checked.ast.root, &mut names);
+        Ok(Program { plan, ty, estimate: cost::estimate(&checked, self), names })
     }
 }
 
@@ -105,6 +107,7 @@ pub struct Program {
     plan: Plan,
     ty: Type,
     estimate: CostEstimate,
+    names: Vec<String>,
 }
 
 /// What came of a run.
@@ -122,6 +125,11 @@ impl Program {
         &self.ty
     }
 
+    /// Whether the expression uses a name: a variable of this name, or one of a loop.
+    pub fn uses(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
     /// What a run may cost.
     pub fn estimate(&self) -> CostEstimate {
         self.estimate
@@ -132,5 +140,17 @@ impl Program {
     pub fn evaluate<'a>(&'a self, bindings: &[(&str, Value<'a>)], cost_limit: u64) -> Outcome<'a> {
         let (value, cost) = run::run(&self.plan, bindings, cost_limit);
         Outcome { value, cost }
+    }
+}
+
+/// The names in an expression, each once.
+fn collect_names(expr: &Expr, names: &mut Vec<String>) {
+    if let ExprKind::Ident(name) = &expr.kind
+        && !names.contains(name)
+    {
+        names.push(name.clone());
+    }
+    for child in expr.children() {
+        collect_names(child, names);
     }
 }

@@ -73,15 +73,9 @@ fn whole(value: &Value<'_>) -> Option<i128> {
     }
 }
 
-/// A double beside a whole number of 64 bits; as doubles where the double is among those that are whole numbers.
+/// A double beside a whole number of 64 bits: both as doubles, which near the greatest numbers are far apart.
 fn compare_double(double: f64, number: i128) -> Option<Ordering> {
-    if double.is_nan() {
-        return None;
-    }
-    // Beyond these bounds the cast saturates, which keeps the order: the number has at most 64 bits.
-    let floor = double.floor();
-    let ordering = (floor as i128).cmp(&number);
-    Some(if ordering == Ordering::Equal && double > floor { Ordering::Greater } else { ordering })
+    double.partial_cmp(&(number as f64))
 }
 
 fn lists_equal<'a>(one: &List<'a>, two: &List<'a>, depth: usize) -> bool {

@@ -286,7 +286,8 @@ fn fixed(number: f64, precision: usize) -> String {
     if let Some(special) = special(number) {
         return special.to_owned();
     }
-    let plain = format!("{number:.precision$}");
+    // Zero has no sign here.
+    let plain = format!("{:.precision$}", if number == 0.0 { 0.0 } else { number });
     let (sign, digits) = match plain.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", plain.as_str()),
@@ -307,7 +308,7 @@ fn scientific(number: f64) -> String {
     if let Some(special) = special(number) {
         return special.to_owned();
     }
-    let plain = format!("{number:.DEFAULT_PRECISION$e}");
+    let plain = format!("{:.DEFAULT_PRECISION$e}", if number == 0.0 { 0.0 } else { number });
     let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let (sign, digits) = match exponent.strip_prefix('-') {
         Some(digits) => ("⁻", digits),
@@ -320,7 +321,7 @@ fn scientific(number: f64) -> String {
         digit => char::from_u32(u32::from('⁰') + u32::from(digit) - u32::from('0')).unwrap_or(digit),
     };
     let digits: String = format!("{digits:0>2}").chars().map(raised).collect();
-    format!("{mantissa}\u{202f}×\u{202f}10{sign}{digits}")
+    format!("{mantissa}×10{sign}{digits}")
 }
 
 fn hex(value: &Value<'_>) -> Option<String> {
@@ -353,6 +354,15 @@ fn write_text(value: &Value<'_>, out: &mut String, depth: usize) -> Result<()> {
             out.push('}');
             Ok(())
         }
+        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                out.push_str(text);
+                Ok(())
+            }
+            Err(_) => Err(Error::new(
+                "could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string",
+            )),
+        },
         Value::Optional(_) | Value::Opaque(_) => {
             let clause = Clause { kind: ClauseKind::Text, precision: None };
             Err(Error::new(clause.refusal(value.ty().name())))
@@ -383,7 +393,11 @@ fn write_part(value: &Value<'_>, out: &mut String, depth: usize) -> Result<()> {
     }
     let literal = match value {
         Value::String(text) => quote(text),
-        Value::Bytes(bytes) => format!("b{}", quote(&String::from_utf8_lossy(bytes))),
+        Value::Bytes(_) => {
+            let mut text = String::new();
+            write_text(value, &mut text, depth)?;
+            format!("b{}", quote(&text))
+        }
         Value::Timestamp(_) => format!("timestamp({})", quote(&value.to_string())),
         Value::Duration(_) => format!("duration({})", quote(&value.to_string())),
         Value::Double(number) if number.is_finite() => format!("{number:.DEFAULT_PRECISION$}"),

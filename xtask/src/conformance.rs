@@ -1,0 +1,32 @@
+//! The public conformance cases of the expression language: a package of npm, kept below `target`. Without them the test
+//! that runs them does nothing; so it is said here if they are missing.
+
+use std::{fs, path::Path};
+
+use crate::{clients::run, steps::root};
+
+/// The package; a new version may have new cases, which somebody has to look at.
+const PACKAGE: &str = "@bufbuild/cel-spec@0.6.1";
+/// The cases are a value of JavaScript: this writes it down as JSON.
+const SCRIPT: &str = "const { tests } = require('./package/dist/cjs/testdata/conformance.js');
+require('fs').writeFileSync('conformance.json', JSON.stringify(tests));";
+
+/// Gets what is not there yet. Nothing here fails the run: what is missing is said.
+pub fn prepare() {
+    if let Err(problem) = fetch(&root().join("target/cel-spec")) {
+        println!("== conformance: no cases of the expression language: {problem}");
+    }
+}
+
+fn fetch(folder: &Path) -> Result<(), String> {
+    if folder.join("conformance.json").is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    run(folder, "npm", &["pack", "--silent", PACKAGE])?;
+    let files = fs::read_dir(folder).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
+    let package = files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "tgz"));
+    let package = package.ok_or("the package was not downloaded")?;
+    run(folder, "tar", &["-xzf", &package.to_string_lossy()])?;
+    run(folder, "node", &["-e", SCRIPT])
+}
