@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::format::Format;
 use super::node::Node;
 use super::pattern::Pattern;
+use super::rules::Rule;
 
 /// The demands of one place of a schema.
 #[derive(Debug, Default)]
@@ -39,6 +40,8 @@ pub struct Checks {
     pub values: Box<[Value]>,
     /// The fields that have to be there.
     pub required: Box<[Box<str>]>,
+    /// What else has to hold, in expressions.
+    pub rules: Box<[Rule]>,
     /// All of them have to fit.
     pub all_of: Box<[Node]>,
     /// One of them has to fit, if there are any.

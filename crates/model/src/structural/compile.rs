@@ -7,6 +7,7 @@ use super::format::Format;
 use super::node::{Kind, ListType, Node, Values};
 use super::pattern::Pattern;
 use super::prune;
+use super::rules::Rule;
 
 /// Compiles the schema of an object.
 pub fn root(schema: &Value) -> Node {
@@ -59,7 +60,7 @@ fn list_type(schema: &Map<String, Value>) -> ListType {
 
 /// The demands beyond the type, if there are any.
 fn checks(schema: &Map<String, Value>) -> Option<Checks> {
-    const KEYS: [&str; 19] = [
+    const KEYS: [&str; 20] = [
         "maximum",
         "exclusiveMaximum",
         "minimum",
@@ -79,6 +80,7 @@ fn checks(schema: &Map<String, Value>) -> Option<Checks> {
         "anyOf",
         "oneOf",
         "not",
+        "x-kubernetes-validations",
     ];
     if !KEYS.iter().any(|key| schema.contains_key(*key)) {
         return None;
@@ -106,6 +108,7 @@ fn checks(schema: &Map<String, Value>) -> Option<Checks> {
         format: text(schema, "format").filter(|text| !text.is_empty()).map(Format::named),
         values: schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default().into(),
         required: texts(schema, "required"),
+        rules: Rule::read(schema),
         all_of: nodes("allOf"),
         any_of: nodes("anyOf"),
         one_of: nodes("oneOf"),

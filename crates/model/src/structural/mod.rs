@@ -15,6 +15,7 @@ mod node;
 mod numbers;
 mod pattern;
 mod prune;
+pub mod rules;
 mod selectable;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ mod validate;
 
 use serde_json::{Map, Value};
 
-use crate::error::FieldError;
+use crate::error::{FieldError, FieldErrorKind};
+use rules::Rules;
 
 pub use checks::Checks;
 pub use columns::Columns;
@@ -38,12 +40,16 @@ pub struct Structural {
     root: Node,
     /// Whether nothing is ever pruned.
     keeps_everything: bool,
+    /// What else has to hold, if anything has.
+    rules: Option<Rules>,
 }
 
 impl Structural {
     /// Compiles the `openAPIV3Schema` of a version of a valid definition; `preserve_unknown_fields` is that of its spec.
     pub fn compile(schema: &Value, preserve_unknown_fields: bool) -> Self {
-        Self { root: compile::root(schema), keeps_everything: preserve_unknown_fields }
+        let root = compile::root(schema);
+        let rules = Rules::compile(&root);
+        Self { root, keeps_everything: preserve_unknown_fields, rules }
     }
 
     /// The schema of the object itself.
@@ -92,11 +98,41 @@ impl Structural {
     /// What is wrong with an object, its metadata aside. On update, `old` is the object as it is; what it has wrong
     /// already is not held against the new one.
     pub fn validate(&self, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
-        validate::object(&self.root, new, old)
+        let errors = validate::object(&self.root, new, old);
+        self.with_rules(errors, new, old)
     }
 
     /// The same for a write of the status alone.
     pub fn validate_status(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
-        validate::status(&self.root, new, old)
+        let errors = validate::status(&self.root, new, old);
+        self.with_rules(errors, new, Some(old))
+    }
+
+    /// What the rules of the schema would say if it had not been so before: clients are only told.
+    pub fn warnings(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<String> {
+        let verdict = self.rules.as_ref().map(|rules| rules.validate(&self.root, new, Some(old)));
+        verdict.unwrap_or_default().warnings
+    }
+
+    /// What is wrong by the schema, and by its rules where they can be run.
+    fn with_rules(
+        &self,
+        mut errors: Vec<FieldError>,
+        new: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+    ) -> Vec<FieldError> {
+        use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+        let Some(rules) = &self.rules else { return errors };
+        let hides = |error: &FieldError| {
+            matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
+        };
+        if errors.iter().any(hides) {
+            let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                          errors to complete validation";
+            errors.push(FieldError::invalid("<nil>", Value::Null, detail));
+        } else {
+            errors.extend(rules.validate(&self.root, new, old).errors);
+        }
+        errors
     }
 }

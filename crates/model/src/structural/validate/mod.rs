@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::node::Node;
 use crate::error::FieldError;
-use correlate::Old;
+pub use correlate::{Old, OldValue};
 use values::Checker;
 
 /// Checks a whole object.

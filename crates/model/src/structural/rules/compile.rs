@@ -1,0 +1,189 @@
+//! From the rules of a schema to programs.
+
+use std::sync::{Arc, LazyLock};
+
+use cel::{CompileError, Declared, Env, Program, Type};
+
+use super::{
+    Rule,
+    declare::{SELF_TYPE, Typed, declare},
+    field_path,
+};
+use crate::structural::node::{Node, Values};
+
+/// What a rule may cost in one run.
+pub(super) const CALL_LIMIT: u64 = 1_000_000;
+
+/// The variable of the value that a rule is about.
+const SELF: &str = "self";
+/// The variable of the same value before an update.
+const OLD_SELF: &str = "oldSelf";
+
+/// What expressions of Kubernetes have beside their variables. It never changes.
+static ENVIRONMENT: LazyLock<Env> = LazyLock::new(|| Env::new(cel::library::kubernetes::libraries()));
+
+/// The rules of a schema, compiled.
+#[derive(Debug)]
+pub struct Rules {
+    pub(super) root: Place,
+}
+
+/// A place of a schema at which, or below which, there are rules.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub rules: Box<[Compiled]>,
+    pub declared: Arc<Declared>,
+    pub fields: Box<[(Box<str>, Place)]>,
+    pub values: Option<Box<Place>>,
+    pub items: Option<Box<Place>>,
+}
+
+/// A rule that runs.
+pub(super) struct Compiled {
+    pub source: Rule,
+    pub program: Result<Program, String>,
+    pub uses_old_self: bool,
+    pub message: Option<Program>,
+    /// The field in the error, below the place of the rule.
+    pub field_path: Option<String>,
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Compiled({})", self.source.rule)
+    }
+}
+
+impl Rules {
+    /// Compiles the rules of a schema; nothing if it has none. What does not compile fails when it is run: a definition
+    /// with such a rule was refused.
+    pub fn compile(root: &Node) -> Option<Self> {
+        if !has_rules(root) {
+            return None;
+        }
+        let typed = declare(root, true, SELF_TYPE)?;
+        place(root, &typed).map(|root| Self { root })
+    }
+}
+
+fn rules_of(node: &Node) -> &[Rule] {
+    node.checks.as_deref().map_or(&[], |checks| &checks.rules)
+}
+
+/// Whether there is a rule at a place of a schema or below.
+pub(super) fn has_rules(node: &Node) -> bool {
+    !rules_of(node).is_empty()
+        || node.fields.iter().any(|(_, field)| has_rules(field))
+        || node.items.as_deref().is_some_and(has_rules)
+        || matches!(&node.values, Values::Of(values) if has_rules(values))
+}
+
+fn place(node: &Node, typed: &Typed) -> Option<Place> {
+    let scope = Scope::new(typed);
+    let rules: Box<[Compiled]> = rules_of(node)
+        .iter()
+        .filter(|rule| !rule.rule.trim().is_empty())
+        .map(|rule| scope.compiled(rule, node))
+        .collect();
+    let fields: Box<[_]> =
+        node.fields.iter().filter_map(|(name, field)| field_place(name, field, typed)).collect();
+    let below = |node: Option<&Node>| {
+        let (node, typed) = (node?, typed.item.as_deref()?);
+        if has_rules(node) { place(node, typed).map(Box::new) } else { None }
+    };
+    let items = below(node.items.as_deref());
+    let values = below(match &node.values {
+        Values::Of(values) => Some(values),
+        _ => None,
+    });
+    let is_empty = rules.is_empty() && fields.is_empty() && items.is_none() && values.is_none();
+    let declared = Arc::clone(&typed.declared);
+    (!is_empty).then_some(Place { rules, declared, fields, values, items })
+}
+
+fn field_place(name: &str, field: &Node, typed: &Typed) -> Option<(Box<str>, Place)> {
+    if !has_rules(field) {
+        return None;
+    }
+    let place = match typed.fields.get(name) {
+        Some(typed) => place(field, typed),
+        // A field that expressions cannot name may have rules of its own.
+        None => place(field, &declare(field, field.embedded, SELF_TYPE)?),
+    };
+    Some((name.into(), place?))
+}
+
+/// What the rules of one place can use.
+pub(super) struct Scope {
+    env: Env,
+    optional_env: Env,
+    /// The name of the type of the value, which is that of its place in the object.
+    type_name: Box<str>,
+}
+
+/// What came of an expression.
+pub(super) struct Checked {
+    pub program: Program,
+    pub max_cost: u64,
+}
+
+impl Scope {
+    pub fn new(typed: &Typed) -> Self {
+        let env = ENVIRONMENT.clone().declared(SELF, Arc::clone(&typed.declared));
+        let optional_env = env.clone().variable(OLD_SELF, Type::optional(typed.declared.ty.clone()));
+        let env = env.declared(OLD_SELF, Arc::clone(&typed.declared));
+        Self { env, optional_env, type_name: typed.name.clone() }
+    }
+
+    fn env(&self, rule: &Rule) -> &Env {
+        if rule.optional_old_self == Some(true) { &self.optional_env } else { &self.env }
+    }
+
+    /// The program of a rule, or what is wrong with it.
+    pub fn rule(&self, rule: &Rule) -> Result<Checked, String> {
+        let program = self.env(rule).compile(&rule.rule).map_err(|error| self.refusal(&error, ""))?;
+        match program.ty() {
+            Type::Bool => Ok(Checked { max_cost: program.estimate().max, program }),
+            _ => Err("cel expression must evaluate to a bool".to_owned()),
+        }
+    }
+
+    /// The program of the expression for what a rule says, or what is wrong with it.
+    pub fn message(&self, rule: &Rule) -> Result<Option<Checked>, String> {
+        if rule.message_expression.is_empty() {
+            return Ok(None);
+        }
+        let program = self.env(rule).compile(&rule.message_expression);
+        let program = program.map_err(|error| self.refusal(&error, "messageExpression "))?;
+        match program.ty() {
+            Type::String => Ok(Some(Checked { max_cost: program.estimate().max, program })),
+            _ => Err("messageExpression must evaluate to a string".to_owned()),
+        }
+    }
+
+    /// What is wrong with an expression. Names of types begin at the value that the rule is about.
+    fn refusal(&self, error: &CompileError, of: &str) -> String {
+        let problem = match error {
+            CompileError::Issues(issues) => format!("{of}compilation failed: {issues}"),
+            CompileError::Program(error) if of.is_empty() => format!("program instantiation failed: {error}"),
+            CompileError::Program(error) => format!("{of}instantiation failed: {error}"),
+        };
+        problem.replace(&*self.type_name, SELF_TYPE)
+    }
+
+    fn compiled(&self, rule: &Rule, node: &Node) -> Compiled {
+        let program = self.rule(rule).map(|checked| checked.program);
+        Compiled {
+            uses_old_self: program.as_ref().is_ok_and(uses_old_self),
+            program,
+            message: self.message(rule).ok().flatten().map(|checked| checked.program),
+            field_path: field_path::resolve(&rule.field_path, node).filter(|path| !path.is_empty()),
+            source: rule.clone(),
+        }
+    }
+}
+
+/// Whether a rule looks at the value as it was.
+pub(super) fn uses_old_self(program: &Program) -> bool {
+    program.uses(OLD_SELF)
+}

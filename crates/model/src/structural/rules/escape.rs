@@ -1,0 +1,70 @@
+//! Names of fields as expressions write them.
+
+use std::borrow::Cow;
+
+/// Words that mean something in expressions.
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// The name of a field as expressions write it, or nothing if they cannot.
+pub(super) fn escape(name: &str) -> Option<Cow<'_, str>> {
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if RESERVED.contains(&name) {
+        return Some(Cow::Owned(format!("__{name}__")));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.chars().all(is_plain) && !name.contains("__") {
+        return Some(Cow::Borrowed(name));
+    }
+    if !name.chars().all(|c| is_plain(c) || matches!(c, '.' | '-' | '/')) {
+        return None;
+    }
+    let escaped = name.replace("__", "__underscores__");
+    Some(Cow::Owned(escaped.replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn names_that_are_no_words_of_the_language_are_escaped() {
+        for (name, escaped) in [
+            ("a", Some("a")),
+            ("a_b", Some("a_b")),
+            ("namespace", Some("__namespace__")),
+            ("a-b.c/d", Some("a__dash__b__dot__c__slash__d")),
+            ("a__b", Some("a__underscores__b")),
+            ("a___b", Some("a__underscores___b")),
+            ("1a", None),
+            ("", None),
+            ("a b", None),
+            ("é", None),
+        ] {
+            assert_eq!(escape(name).as_deref(), escaped, "{name}");
+        }
+    }
+}
