@@ -6,6 +6,7 @@
 mod address;
 mod admission;
 mod age;
+mod apiextensions;
 mod apiregistration;
 mod apps;
 mod autoscaling;
@@ -156,6 +157,7 @@ pub struct SelectableField {
 /// The kinds that have rules, by group.
 const GROUPS: &[&[KindRules]] = &[
     admission::RULES,
+    apiextensions::RULES,
     apiregistration::RULES,
     apps::RULES,
     autoscaling::RULES,

@@ -16,6 +16,11 @@ pub fn root(schema: &Value) -> Node {
     root
 }
 
+/// Compiles a schema with its defaults as they are.
+pub fn unpruned(schema: &Map<String, Value>) -> Node {
+    node(schema)
+}
+
 fn node(schema: &Map<String, Value>) -> Node {
     let is = |key| schema.get(key) == Some(&Value::Bool(true));
     let values = match schema.get("additionalProperties") {
@@ -128,7 +133,7 @@ fn texts(schema: &Map<String, Value>, key: &str) -> Box<[Box<str>]> {
 /// Drops from the defaults what the schema does not know.
 fn prune_defaults(node: &mut Node) {
     if let Some(mut default) = node.default.take() {
-        prune::prune_value(node, &mut default);
+        prune::prune_value(node, node.embedded, &mut default);
         node.default = Some(default);
     }
     for (_, field) in &mut node.fields {

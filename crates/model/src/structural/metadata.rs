@@ -48,23 +48,36 @@ fn visit_fields(
             None => At::key(at, key),
         };
         if let Some(field) = node.at_key(key) {
-            visit(field, value, &place, unknown)?;
+            visit(field, field.embedded, value, &place, unknown)?;
         }
     }
     Ok(())
 }
 
-fn visit(node: &Node, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -> Result<(), FieldError> {
+/// The same for a value by itself, which may be an object with kind and version.
+pub fn read_value(node: &Node, is_resource: bool, value: &mut Value, at: &At<'_>) -> Result<(), FieldError> {
+    visit(node, is_resource, value, at, &mut Vec::new())
+}
+
+fn visit(
+    node: &Node,
+    is_resource: bool,
+    value: &mut Value,
+    at: &At<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
     match (value, &node.items) {
         (Value::Object(object), _) => {
-            if node.embedded {
+            if is_resource {
                 read_one(object, at, unknown)?;
             }
             visit_fields(node, object, Some(at), unknown)
         }
         (Value::Array(list), Some(items)) => {
             let mut list = list.iter_mut().enumerate();
-            list.try_for_each(|(index, item)| visit(items, item, &At::index(Some(at), index), unknown))
+            list.try_for_each(|(index, item)| {
+                visit(items, items.embedded, item, &At::index(Some(at), index), unknown)
+            })
         }
         _ => Ok(()),
     }

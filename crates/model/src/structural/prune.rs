@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::node::{Node, Values};
 
 /// What an object with kind and version has without a word in its schema.
-const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+pub const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Prunes an object and returns the paths of what was dropped, sorted.
 pub fn prune(root: &Node, object: &mut Map<String, Value>) -> Vec<String> {
@@ -17,9 +17,13 @@ pub fn prune(root: &Node, object: &mut Map<String, Value>) -> Vec<String> {
     pruning.dropped
 }
 
-/// Prunes a value within an object.
-pub fn prune_value(node: &Node, value: &mut Value) {
-    Pruning::default().value(Some(node), false, value);
+/// Prunes a value within an object, which may be one with kind and version itself.
+pub fn prune_value(node: &Node, is_resource: bool, value: &mut Value) {
+    let mut pruning = Pruning::default();
+    match value {
+        Value::Object(object) => pruning.object(Some(node), is_resource, node.preserve_unknown, object),
+        value => pruning.value(Some(node), false, value),
+    }
 }
 
 #[derive(Default)]

@@ -9,6 +9,8 @@ mod webhook;
 
 use super::KindRules;
 
+pub(super) use client_config::bad_client_config;
+
 const GROUP: &str = "admissionregistration.k8s.io";
 
 pub(super) const RULES: &[KindRules] =

@@ -5,4 +5,6 @@ mod signing_request;
 
 use super::KindRules;
 
+pub(super) use pem::bad_bundle;
+
 pub(super) const RULES: &[KindRules] = &[signing_request::RULES];

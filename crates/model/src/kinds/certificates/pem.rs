@@ -1,6 +1,7 @@
 //! Certificates and requests for them as text. What is in them is looked at only from outside: keys and signatures would
 //! take cryptography.
 
+use crate::error::FieldError;
 use crate::schema::decode_base64;
 
 const CERTIFICATE: &str = "CERTIFICATE";
@@ -42,6 +43,21 @@ pub fn bad_certificates(text: &str) -> Option<String> {
         (count, rest) = (count + 1, behind);
     }
     (count == 0).then(|| "must contain at least one CERTIFICATE PEM block".to_owned())
+}
+
+/// Why base64 is not that of certificates to trust.
+pub fn bad_bundle(path: &str, bundle: &str) -> Option<FieldError> {
+    let bytes = decode_base64(bundle).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let mut rest = &*text;
+    while let Some((block, behind)) = next_block(rest) {
+        if block.label == CERTIFICATE && is_signed(&block.bytes) {
+            return None;
+        }
+        rest = behind;
+    }
+    let problem = "unable to load root certificates: unable to parse bytes as PEM block";
+    (!bundle.is_empty()).then(|| FieldError::invalid(path, bundle, problem))
 }
 
 /// The first block of a text, and what is behind it.

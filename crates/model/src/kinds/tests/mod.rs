@@ -20,6 +20,7 @@ mod certificates;
 mod changes;
 mod columns;
 mod core_quota;
+mod custom_resource_definition;
 mod data;
 mod device_class;
 mod flow_schema;

@@ -11,6 +11,8 @@ use std::fmt;
 
 use crate::kinds::{ip, is_range};
 
+pub use uri::is_request_uri;
+
 /// A format of a text. One that nobody checks fits every text.
 pub struct Format {
     name: Box<str>,

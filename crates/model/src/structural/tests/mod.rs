@@ -1,3 +1,4 @@
+mod properties;
 mod recorded;
 
 use serde_json::{Map, Value, json};

@@ -15,17 +15,24 @@ pub fn validate(root: &Node, object: &Map<String, Value>) -> Vec<FieldError> {
     errors
 }
 
-fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+/// What is wrong with a value by itself, which may be an object with kind and version, and with what is embedded in it.
+pub fn validate_value(node: &Node, is_resource: bool, value: &Value, at: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    visit(node, is_resource, value, Some(at), &mut errors);
+    errors
+}
+
+fn visit(node: &Node, is_resource: bool, value: &Value, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
     match (value, &node.items) {
         (Value::Object(object), _) => {
-            if node.embedded {
+            if is_resource {
                 check(object, at, errors);
             }
             visit_fields(node, object, at, errors);
         }
         (Value::Array(list), Some(items)) => {
             for (index, item) in list.iter().enumerate() {
-                visit(items, item, Some(&At::index(at, index)), errors);
+                visit(items, items.embedded, item, Some(&At::index(at, index)), errors);
             }
         }
         _ => {}
@@ -35,14 +42,15 @@ fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Vec<Field
 fn visit_fields(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
     for (key, value) in object {
         if let Some(field) = node.field(key) {
-            visit(field, value, Some(&At::field(at, key)), errors);
+            visit(field, field.embedded, value, Some(&At::field(at, key)), errors);
         } else if let Some(values) = super::correlate::values_of(node) {
-            visit(values, value, Some(&At::key(at, key)), errors);
+            visit(values, values.embedded, value, Some(&At::key(at, key)), errors);
         }
     }
 }
 
-fn check(object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+/// What is wrong with kind, version and metadata of an object.
+pub fn check(object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
     let path = |field| At::field(at, field).to_string();
     for field in ["apiVersion", "kind"] {
         if !object.contains_key(field) {

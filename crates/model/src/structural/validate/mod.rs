@@ -15,6 +15,8 @@ use crate::error::FieldError;
 pub use correlate::{Old, OldValue};
 use values::Checker;
 
+pub use embedded::validate_value as embedded;
+
 /// Checks a whole object.
 pub fn object(root: &Node, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
     let checker = Checker { prefix: "" };
@@ -38,6 +40,18 @@ pub fn status(root: &Node, new: &Map<String, Value>, old: &Map<String, Value>) -
     if !of_lists.is_empty() && lists::validate(root, old).is_empty() {
         errors.extend(of_lists);
     }
+    errors
+}
+
+/// What is wrong with a value by itself, of which messages say the path.
+pub fn value(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
+    unique(Checker { prefix: path }.part(node, value, None))
+}
+
+/// What is wrong with kind, version and metadata of an object.
+pub fn resource(object: &Map<String, Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    embedded::check(object, None, &mut errors);
     errors
 }
 

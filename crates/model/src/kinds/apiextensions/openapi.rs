@@ -1,0 +1,221 @@
+//! What of OpenAPI a schema may use, at each of its places.
+
+use serde_json::Value;
+
+use super::lists::bad_list_type;
+use crate::error::FieldError;
+use crate::kinds::Object;
+use crate::kinds::object::{is_true, text};
+use crate::structural::{At, Structural, field_path};
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+const REASONS: [&str; 4] =
+    ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+const META_FIELDS: [&str; 3] = ["metadata", "kind", "apiVersion"];
+
+/// What is particular to a place.
+#[derive(Clone, Copy, Default)]
+struct Around<'a> {
+    /// Why there may be no default.
+    no_default: Option<&'a str>,
+    /// Whether it is of a kind, a version or metadata.
+    in_meta: bool,
+    is_root: bool,
+}
+
+/// What is wrong with a schema.
+pub fn bad_openapi(schema: &Object, at: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    check(schema, at, Around { is_root: true, ..Around::default() }, &mut errors);
+    errors
+}
+
+/// Visits a schema and all schemas in it.
+pub fn visit<'a>(schema: &'a Object, see: &mut impl FnMut(&'a Object)) {
+    see(schema);
+    let mut inner = |value: &'a Value| {
+        if let Some(schema) = value.as_object() {
+            visit_boxed(schema, see);
+        }
+    };
+    for key in ["items", "allOf", "anyOf", "oneOf", "not", "additionalProperties", "additionalItems"] {
+        match schema.get(key) {
+            Some(Value::Array(list)) => list.iter().for_each(&mut inner),
+            Some(value) => inner(value),
+            None => {}
+        }
+    }
+    for key in ["properties", "patternProperties", "definitions", "dependencies"] {
+        schema.get(key).and_then(Value::as_object).into_iter().flatten().for_each(|(_, value)| inner(value));
+    }
+}
+
+/// Breaks the recursion of types that `visit` with a closure would be.
+fn visit_boxed<'a>(schema: &'a Object, see: &mut dyn FnMut(&'a Object)) {
+    visit(schema, &mut |schema| see(schema));
+}
+
+fn check(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    unsupported(schema, at, around, errors);
+    if is_true(schema, &["uniqueItems"]) {
+        let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+        errors.push(FieldError::forbidden(At::field(Some(at), "uniqueItems").to_string(), detail));
+    }
+    check_fields(schema, at, around, errors);
+    let inner = Around { is_root: false, ..around };
+    if let Some(Value::Object(not)) = schema.get("not") {
+        check(not, &At::field(Some(at), "not"), inner, errors);
+    }
+    for key in ["allOf", "oneOf", "anyOf"] {
+        check_list(schema, key, at, inner, errors);
+    }
+    check_map(schema, "definitions", at, inner, errors);
+    match schema.get("items") {
+        Some(Value::Object(items)) => check(items, &At::field(Some(at), "items"), inner, errors),
+        _ => check_list(schema, "items", at, inner, errors),
+    }
+    check_map(schema, "dependencies", at, inner, errors);
+    if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
+        let place = At::field(Some(at), "x-kubernetes-preserve-unknown-fields").to_string();
+        errors.push(FieldError::invalid(place, false, "must be true or undefined"));
+    }
+    bad_map_type(schema, at, errors);
+    bad_list_type(schema, at, errors);
+    bad_rules(schema, at, errors);
+}
+
+fn check_list(schema: &Object, key: &str, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    let place = At::field(Some(at), key);
+    let list = schema.get(key).and_then(Value::as_array).into_iter().flatten().enumerate();
+    for (index, inner) in list.filter_map(|(index, inner)| Some((index, inner.as_object()?))) {
+        check(inner, &At::index(Some(&place), index), around, errors);
+    }
+}
+
+fn check_map(schema: &Object, key: &str, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    let place = At::field(Some(at), key);
+    let map = schema.get(key).and_then(Value::as_object).into_iter().flatten();
+    for (name, inner) in map.filter_map(|(name, inner)| Some((name, inner.as_object()?))) {
+        check(inner, &At::key(Some(&place), name), around, errors);
+    }
+}
+
+fn check_fields(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty());
+    let values = schema.get("additionalProperties");
+    if fields.is_some() && values.is_some_and(|values| *values != Value::Bool(true)) {
+        let detail = "additionalProperties and properties are mutual exclusive";
+        errors.push(FieldError::forbidden(At::field(Some(at), "additionalProperties").to_string(), detail));
+    }
+    if let Some(Value::Object(values)) = values {
+        let forbidden = "inside additionalProperties applying to object metadata";
+        let no_default = if around.in_meta { Some(forbidden) } else { around.no_default };
+        let around = Around { no_default, is_root: false, ..around };
+        check(values, &At::field(Some(at), "additionalProperties"), around, errors);
+    }
+    let is_resource = around.is_root || is_true(schema, &["x-kubernetes-embedded-resource"]);
+    let properties = At::field(Some(at), "properties");
+    for (name, field) in fields.into_iter().flatten() {
+        let Some(field) = field.as_object() else { continue };
+        let is_meta = is_resource && META_FIELDS.contains(&name.as_str());
+        let top_level = format!("in top-level {name}");
+        let no_default = if is_meta && around.is_root { Some(&*top_level) } else { around.no_default };
+        let around = Around { no_default, in_meta: around.in_meta || is_meta, is_root: false };
+        check(field, &At::key(Some(&properties), name), around, errors);
+    }
+}
+
+/// What Kubernetes does not support, or not here.
+fn unsupported(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    let place = |key: &str| At::field(Some(at), key).to_string();
+    let kind = text(schema, &["type"]);
+    if !kind.is_empty() && !TYPES.contains(&kind) {
+        errors.push(FieldError::not_supported(place("type"), kind, &TYPES));
+    }
+    if let Some(reason) = around.no_default.filter(|_| schema.contains_key("default")) {
+        errors.push(FieldError::forbidden(place("default"), format!("must not be set {reason}")));
+    }
+    for key in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
+        if schema.contains_key(key) {
+            errors.push(FieldError::forbidden(place(key), format!("{key} is not supported")));
+        }
+    }
+    if kind == "null" {
+        let detail = "type cannot be set to null, use nullable as an alternative";
+        errors.push(FieldError::forbidden(place("type"), detail));
+    }
+    if schema.get("items").is_some_and(Value::is_array) {
+        let detail = "items must be a schema object and not an array";
+        errors.push(FieldError::forbidden(place("items"), detail));
+    }
+    if around.in_meta && is_true(schema, &["x-kubernetes-embedded-resource"]) {
+        let detail = "must not be used inside of resource meta";
+        errors.push(FieldError::forbidden(place("x-kubernetes-embedded-resource"), detail));
+    }
+}
+
+fn bad_map_type(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
+    let Some(map_type) = schema.get("x-kubernetes-map-type").and_then(Value::as_str) else { return };
+    let place = |key: &str| At::field(Some(at), key).to_string();
+    let detail = "must be object if x-kubernetes-map-type is specified";
+    match text(schema, &["type"]) {
+        "object" => {}
+        "" => errors.push(FieldError::required(place("type"), detail)),
+        kind => errors.push(FieldError::invalid(place("type"), kind, detail)),
+    }
+    let types = ["atomic", "granular"];
+    if !types.contains(&map_type) {
+        errors.push(FieldError::not_supported(place("x-kubernetes-map-type"), map_type, &types));
+    }
+}
+
+/// The form of the rules of a schema.
+fn bad_rules(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
+    let place = At::field(Some(at), "x-kubernetes-validations");
+    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten();
+    for (index, rule) in rules.enumerate() {
+        if let Some(rule) = rule.as_object() {
+            bad_rule(schema, rule, &At::index(Some(&place), index), errors);
+        }
+    }
+}
+
+fn bad_rule(schema: &Object, rule: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
+    let place = |key: &str| At::field(Some(at), key).to_string();
+    let has_break = |text: &str| text.contains(['\n', '\r']);
+    let (message, expression) = (text(rule, &["message"]), text(rule, &["rule"]).trim());
+    if expression.is_empty() {
+        errors.push(FieldError::required(place("rule"), "rule is not specified"));
+    } else if !message.is_empty() && message.trim().is_empty() {
+        errors.push(FieldError::invalid(place("message"), message, "must be non-empty if specified"));
+    } else if has_break(message.trim()) {
+        errors.push(FieldError::invalid(place("message"), message, "must not contain line breaks"));
+    } else if has_break(expression) && message.trim().is_empty() {
+        let detail = "message must be specified if rule contains line breaks";
+        errors.push(FieldError::required(place("message"), detail));
+    }
+    let message_expression = text(rule, &["messageExpression"]);
+    if !message_expression.is_empty() && message_expression.trim().is_empty() {
+        let detail = "messageExpression must be non-empty if specified";
+        errors.push(FieldError::required(place("messageExpression"), detail));
+    }
+    if let Some(reason) =
+        rule.get("reason").and_then(Value::as_str).filter(|reason| !REASONS.contains(reason))
+    {
+        errors.push(FieldError::not_supported(place("reason"), reason, &REASONS));
+    }
+    let path = text(rule, &["fieldPath"]);
+    let mut refuse = |detail| errors.push(FieldError::invalid(place("fieldPath"), path, detail));
+    if !path.is_empty() && path.trim().is_empty() {
+        refuse("must be non-empty if specified");
+    }
+    if has_break(path) {
+        refuse("must not contain line breaks");
+    }
+    if !path.is_empty() {
+        let structural = Structural::compile(&Value::Object(schema.clone()), false);
+        if field_path::resolve(structural.root(), path, true).is_err() {
+            refuse("must be a valid path");
+        }
+    }
+}
