@@ -24,6 +24,7 @@ pub mod reviews;
 mod server;
 mod service;
 mod verbs;
+mod webhook;
 
 pub use api::{ApiServer, Builder};
 pub use body::{Aborted, Body};

@@ -6,12 +6,16 @@ mod reference;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use oracle::{Fixture, NAMESPACE, Request, Response, Run, Script};
 use serde_json::Value;
 
 use curl::Curl;
 use reference::Reference;
+
+/// How long to wait before a request is made again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Who is asked, and which scripts.
 #[derive(Default)]
@@ -107,6 +111,9 @@ fn play(
         let response = server.send(&request)?;
         note(made, &request, &response);
         run.respond(&response)?;
+        if run.waits() {
+            std::thread::sleep(PAUSE);
+        }
     }
     Ok(run.finish())
 }

@@ -61,10 +61,15 @@ pub fn preparation() -> Vec<Request> {
     ]
 }
 
+/// How often a request is made again whose answer is not yet the one that is waited for.
+const REPETITIONS: usize = 400;
+
 /// A script on its way.
 pub struct Run<'a> {
     script: &'a Script,
     next: usize,
+    /// How often the next request was made in vain.
+    repeated: usize,
     variables: BTreeMap<String, Value>,
     bodies: BTreeMap<String, Value>,
     masks: Masks,
@@ -78,6 +83,7 @@ impl<'a> Run<'a> {
         Self {
             script,
             next: 0,
+            repeated: 0,
             variables: variables.collect(),
             bodies: script.bodies.clone(),
             masks: Masks::new(source, now),
@@ -94,14 +100,26 @@ impl<'a> Run<'a> {
         Some(self.build(case).map_err(|problem| format!("{}: {problem}", case.case)))
     }
 
+    /// Whether the last request has to be made again: what it waits for has not come yet.
+    pub fn waits(&self) -> bool {
+        self.repeated > 0
+    }
+
     /// Takes the response to the request that was given last.
     ///
     /// # Errors
     /// A variable cannot be read from it.
     pub fn respond(&mut self, response: &Response) -> Result<(), String> {
         let Some(case) = self.script.cases.get(self.next) else { return Ok(()) };
-        self.next += 1;
         let mut answer = read(case, response);
+        let stands = |(at, wanted): (&String, &Value)| answer.pointer(at) == Some(wanted);
+        if !case.until.iter().all(stands) {
+            self.repeated += 1;
+            let patience = if self.repeated < REPETITIONS { Ok(()) } else { Err(format!("{answer}")) };
+            return patience
+                .map_err(|last| format!("{}: waits in vain; the last answer was {last}", case.case));
+        }
+        (self.next, self.repeated) = (self.next + 1, 0);
         if let Some(body) = answer.get("body") {
             self.bodies.insert(case.case.clone(), body.clone());
         }

@@ -62,6 +62,10 @@ pub struct Case {
     pub each: BTreeMap<String, BTreeMap<String, Value>>,
     /// The answer is a stream of which so many events are read.
     pub events: Option<usize>,
+    /// The request is made again until the answer has these values: a JSON pointer, such as `/body/kind` or `/code`, and
+    /// what stands there.
+    #[serde(default)]
+    pub until: BTreeMap<String, Value>,
     /// Variables that are read from the answer: a name, and the JSON pointer of its value.
     #[serde(default)]
     pub keep: BTreeMap<String, String>,

@@ -8,15 +8,20 @@ mod ending;
 mod follow;
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use model::Revision;
 use model::error::Error;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 pub(crate) use ending::look_after;
 pub(crate) use follow::follow;
 
 use crate::registry::{Definition, Registry};
+
+/// How long a request waits for the registry.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The registry as it is now, and up to which revision it has followed the definitions.
 pub(crate) struct Catalog {
@@ -54,15 +59,24 @@ impl Catalog {
                 .definition(&from.group, &from.plural)
                 .is_none_or(|definition| definition.revision != from.revision)
         };
-        let moved = reached.wait_for(has_moved).await;
-        moved.map(drop).map_err(|_| ended())
+        match timeout(PATIENCE, reached.wait_for(has_moved)).await {
+            Ok(moved) => moved.map(drop).map_err(|_| ended()),
+            Err(_) => Err(Error::DefinitionChanged),
+        }
     }
 
-    /// Waits until the registry has followed the definitions up to this revision.
+    /// Waits until the registry has followed the definitions up to this revision, but not for ever: a database that has just
+    /// taken a write may be out of reach for who reads it.
     pub async fn follows(&self, revision: Revision) -> Result<(), Error> {
         let mut reached = self.reached.clone();
-        let reached = reached.wait_for(|reached| *reached >= revision).await;
-        reached.map(drop).map_err(|_| ended())
+        let reached = reached.wait_for(|reached| *reached >= revision);
+        match timeout(PATIENCE, reached).await {
+            Ok(reached) => reached.map(drop).map_err(|_| ended()),
+            Err(_) => {
+                tracing::warn!(%revision, "a definition is written and not yet followed");
+                Ok(())
+            }
+        }
     }
 }
 

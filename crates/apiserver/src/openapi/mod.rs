@@ -1,6 +1,7 @@
 //! OpenAPI documents: v3 per group version, and v2 for all. They are made when somebody asks, from the schema table and the
 //! registry; their tag comes from what they are made of, so that a client that has a document need not have it made again.
 
+mod custom;
 mod paths;
 mod protobuf;
 mod schemas;
@@ -142,6 +143,12 @@ fn tag<'a>(types: impl Iterator<Item = &'a ResourceType>) -> String {
     add(&TABLE_DIGEST);
     for of in types {
         add(&format!("{}/{}/{} {:?} {:?}\n", of.group, of.version, of.plural, of.verbs, of.subresources));
+        if let Some(view) = &of.custom {
+            let version = view.version();
+            let fields: Vec<&str> = version.selectable.names().collect();
+            add(&format!("{} {} {} {fields:?}\n", of.kind, of.namespaced, of.list_kind()));
+            add(version.schema.digest());
+        }
     }
     context.finish().as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
 }

@@ -97,9 +97,11 @@ impl<'d, 's> Paths<'d, 's> {
 
     /// All paths of a type.
     pub fn add(&mut self, of: &ResourceType) {
-        let Some((_, id)) = of.strategy.schema() else { return };
-        let object = self.definitions.of_type(id);
-        let list = self.definitions.of_list(id, &of.plural);
+        let (object, list) = match (&of.custom, of.strategy.schema()) {
+            (Some(view), _) => self.definitions.of_custom(of, view),
+            (None, Some((_, id))) => (self.definitions.of_type(id), self.definitions.of_list(id, &of.plural)),
+            (None, None) => return,
+        };
         let base = of.base_path();
         let scoped = if of.namespaced { format!("{base}/namespaces/{{namespace}}") } else { base.clone() };
         let collection = self.on_collection(of.verbs, &object, &list);
@@ -112,7 +114,11 @@ impl<'d, 's> Paths<'d, 's> {
         let one = self.on_object(of.verbs.without(Verb::Create), &object);
         self.write(of, &format!("{scoped}/{}/{{name}}", of.plural), "", one);
         for sub in &of.subresources {
-            let operations = self.on_object(sub.verbs, &object);
+            let of_kind = |(group, version, kind): &(String, String, String)| {
+                self.definitions.of_kind(group, version, kind)
+            };
+            let shown = sub.kind.as_ref().and_then(of_kind).unwrap_or_else(|| object.clone());
+            let operations = self.on_object(sub.verbs, &shown);
             let suffix = capitalized(&sub.name);
             self.write(of, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), &suffix, operations);
         }
@@ -287,7 +293,7 @@ fn operation_v2(of: &ResourceType, operation: &Operation, suffix: &str) -> Value
         Content::None => (None, false),
         Content::Object(reference) => (Some(reference), true),
         Content::Patch(reference) => {
-            consumes = json!(PATCHES);
+            consumes = json!(patches(of));
             (Some(reference), true)
         }
         Content::Options(reference) => (Some(reference), false),
@@ -324,7 +330,9 @@ fn operation_v3(of: &ResourceType, operation: &Operation, suffix: &str) -> Value
         Content::Object(reference) => {
             Some(json!({"content": content(&["*/*"], reference), "required": true}))
         }
-        Content::Patch(reference) => Some(json!({"content": content(&PATCHES, reference), "required": true})),
+        Content::Patch(reference) => {
+            Some(json!({"content": content(patches(of), reference), "required": true}))
+        }
         Content::Options(reference) => Some(json!({"content": content(&["*/*"], reference)})),
     };
     if let Some(body) = body {
@@ -342,6 +350,11 @@ fn operation_v3(of: &ResourceType, operation: &Operation, suffix: &str) -> Value
         value["parameters"] = parameters.map(|parameter| written(Dialect::V3, parameter, false)).collect();
     }
     value
+}
+
+/// The forms of a patch: only built-in types say how lists are merged.
+fn patches(of: &ResourceType) -> &'static [&'static str] {
+    if of.custom.is_some() { &PATCHES[..3] } else { &PATCHES }
 }
 
 fn media_types(of: &ResourceType, streams: bool) -> Vec<&'static str> {

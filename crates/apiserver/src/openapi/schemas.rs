@@ -29,10 +29,10 @@ impl Dialect {
 
 /// The schemas of types and of all that they refer to, by name.
 pub struct Definitions<'a> {
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     schema: &'a Schema,
-    descriptions: &'a Descriptions,
-    done: BTreeMap<String, Value>,
+    pub(super) descriptions: &'a Descriptions,
+    pub(super) done: BTreeMap<String, Value>,
     /// Referred to, not yet written.
     open: Vec<TypeId>,
 }
@@ -58,6 +58,11 @@ impl<'a> Definitions<'a> {
             self.done.insert(name.clone(), list);
         }
         self.dialect.reference(&name)
+    }
+
+    /// Refers to a built-in kind; `None` where there is no such kind.
+    pub fn of_kind(&mut self, group: &str, version: &str, kind: &str) -> Option<String> {
+        self.schema.by_kind(group, version, kind).map(|id| self.of_type(id))
     }
 
     /// Refers to a type of `meta/v1`.
@@ -115,7 +120,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// `kind` and `apiVersion`, which the table leaves out: every kind has them.
-    fn add_type_meta(&self, properties: &mut Map<String, Value>) {
+    pub(super) fn add_type_meta(&self, properties: &mut Map<String, Value>) {
         for field in ["apiVersion", "kind"] {
             let text = self.descriptions.of_field("io.k8s.api.core.v1.Pod", field);
             let mut property = json!({"type": "string"});
@@ -164,7 +169,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// In v3 nothing may stand beside a reference.
-    fn beside_reference(&self, mut property: Map<String, Value>) -> Map<String, Value> {
+    pub(super) fn beside_reference(&self, mut property: Map<String, Value>) -> Map<String, Value> {
         if self.dialect == Dialect::V3
             && let Some(reference) = property.remove("$ref")
         {
@@ -251,7 +256,7 @@ fn plain(kind: &str, format: &str) -> Map<String, Value> {
     schema
 }
 
-fn kinds(group: &str, version: &str, kind: &str) -> Value {
+pub(super) fn kinds(group: &str, version: &str, kind: &str) -> Value {
     json!([{"group": group, "version": version, "kind": kind}])
 }
 

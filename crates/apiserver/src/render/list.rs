@@ -72,20 +72,20 @@ impl ListFrame {
 
     /// What stands behind the last object.
     pub fn closing(&self, metadata: &ListMetadata) -> Bytes {
-        format!("],\"metadata\":{}}}", Value::from(list_metadata(metadata))).into()
+        format!("],\"metadata\":{}}}", Value::from(self.metadata(metadata))).into()
     }
 
     /// An answer with a list that was read as a whole.
     pub fn collected(&self, items: Vec<Stored>, metadata: &ListMetadata) -> Result<Response<Body>, Error> {
         let values: Result<Vec<Value>, Error> = items.iter().map(|item| self.item(&item.value)).collect();
-        self.finished(values?, list_metadata(metadata))
+        self.finished(values?, self.metadata(metadata))
     }
 
     /// An answer with a list of these objects.
     pub fn of_values(&self, items: Vec<Bytes>, revision: Revision) -> Result<Response<Body>, Error> {
         let values: Result<Vec<Value>, Error> = items.iter().map(|item| self.item(item)).collect();
         let metadata = ListMetadata { revision, continue_token: None, remaining: None };
-        self.finished(values?, list_metadata(&metadata))
+        self.finished(values?, self.metadata(&metadata))
     }
 
     fn finished(&self, values: Vec<Value>, metadata: Map<String, Value>) -> Result<Response<Body>, Error> {
@@ -109,6 +109,20 @@ impl ListFrame {
         }
     }
 
+    fn metadata(&self, metadata: &ListMetadata) -> Map<String, Value> {
+        let mut out = Map::new();
+        out.insert("resourceVersion".to_owned(), metadata.revision.to_string().into());
+        // Lists of custom objects have a token even if it is empty.
+        let is_custom = self.resource_type.custom.is_some() && self.form.view == View::Whole;
+        if let Some(token) = metadata.continue_token.as_deref().or(is_custom.then_some("")) {
+            out.insert("continue".to_owned(), token.into());
+        }
+        if let Some(remaining) = metadata.remaining {
+            out.insert("remainingItemCount".to_owned(), remaining.into());
+        }
+        out
+    }
+
     fn kind(&self) -> (String, String) {
         let of_meta = |kind: &str| (kind.to_owned(), "meta.k8s.io/v1".to_owned());
         match self.form.view {
@@ -117,16 +131,4 @@ impl ListFrame {
             View::Table => of_meta("Table"),
         }
     }
-}
-
-fn list_metadata(metadata: &ListMetadata) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.insert("resourceVersion".to_owned(), metadata.revision.to_string().into());
-    if let Some(token) = &metadata.continue_token {
-        out.insert("continue".to_owned(), token.as_str().into());
-    }
-    if let Some(remaining) = metadata.remaining {
-        out.insert("remainingItemCount".to_owned(), remaining.into());
-    }
-    out
 }

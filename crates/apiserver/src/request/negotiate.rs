@@ -86,8 +86,9 @@ impl Offer {
         all
     }
 
-    fn has(self, encoding: Encoding) -> bool {
-        self.protobuf || encoding != Encoding::Protobuf
+    /// Metadata and rows have a protobuf form whatever they are of.
+    fn has(self, encoding: Encoding, view: View) -> bool {
+        self.protobuf || encoding != Encoding::Protobuf || view != View::Whole
     }
 }
 
@@ -117,11 +118,12 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) 
             "*/*" | "application/*" => Some(Encoding::Json),
             other => Encoding::from_media_type(other),
         };
-        if let Some(encoding) = encoding.filter(|encoding| offer.has(*encoding) && clause.quality > 0.0) {
+        if let Some(encoding) = encoding.filter(|encoding| offer.has(*encoding, view) && clause.quality > 0.0)
+        {
             return Ok(Form { encoding, view, pretty });
         }
     }
-    Err(Error::NotAcceptable { accepted: offer.media_types() })
+    Err(Error::NotAcceptable { accepted: Offer { protobuf: true }.media_types() })
 }
 
 /// The encoding of a request's body. Without a `Content-Type` it is JSON.
@@ -131,7 +133,7 @@ pub fn body_encoding(headers: &HeaderMap, offer: Offer) -> Result<Encoding, Erro
         return Ok(Encoding::Json);
     }
     Encoding::from_media_type(given)
-        .filter(|encoding| offer.has(*encoding))
+        .filter(|encoding| offer.has(*encoding, View::Whole))
         .ok_or_else(|| Error::UnsupportedMediaType { accepted: offer.media_types() })
 }
 

@@ -18,6 +18,7 @@ mod metadata;
 mod namespace;
 mod options;
 mod patch;
+mod reindex;
 mod scale;
 mod scope;
 mod update;
@@ -131,19 +132,23 @@ pub(crate) async fn dispatch(
 
 /// Deletes all objects of a definition, or begins their deletion.
 pub(crate) async fn delete_instances(api: &ApiServer, definition: &Arc<Definition>) -> Result<(), Error> {
-    let Some(resource_type) = definition.stored().cloned() else { return Ok(()) };
-    let call = Call {
+    let Some(call) = instances(api, definition) else { return Ok(()) };
+    delete_collection::delete_all(&call, &options::DeleteOptions::default()).await.map(drop)
+}
+
+/// A call of the server itself about all objects of a definition; `None` where it has no types.
+fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option<Call> {
+    Some(Call {
         api: api.clone(),
         caller: Identity::authenticated("system:apiserver", ["system:masters".to_owned()]),
-        resource_type,
+        resource_type: definition.stored()?.clone(),
         definition: Some(definition.clone()),
         place: ResourcePath::default(),
         query: Query::parse(""),
         headers: HeaderMap::new(),
         body: Bytes::new(),
         form: Form::STORED,
-    };
-    delete_collection::delete_all(&call, &options::DeleteOptions::default()).await.map(drop)
+    })
 }
 
 /// The type that a path is about, if it takes the verb.

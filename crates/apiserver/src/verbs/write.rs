@@ -14,6 +14,7 @@ use super::definition::{has_moved, settle};
 use super::managers::Writing;
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
+use super::reindex::reindex;
 use super::{Call, claims, store_error};
 use crate::body::Body;
 use crate::registry::Object;
@@ -72,7 +73,12 @@ pub async fn changed(
         call.resource_type.strategy.canonicalize(&mut object);
         warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         match commit(call, &head, (&object, &old), &tracked, options.dry_run).await {
-            Ok(value) => return Ok((value, warnings)),
+            Ok(value) => {
+                if !options.dry_run {
+                    reindex(call, &object, &old).await?;
+                }
+                return Ok((value, warnings));
+            }
             Err(Failure::Of(error)) => return Err(error),
             Err(Failure::Store(error)) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
             Err(Failure::Store(error)) if claims::was_contested(&error, &key) => contested = true,

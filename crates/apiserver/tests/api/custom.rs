@@ -196,6 +196,40 @@ async fn a_definition_goes_when_its_objects_are_gone() {
 }
 
 #[tokio::test]
+async fn an_end_that_was_begun_goes_on_after_a_restart() {
+    let client = with_widgets().await;
+    let mut held = widget("a", "red");
+    held["metadata"]["finalizers"] = json!(["example.io/hold"]);
+    client.create(WIDGETS, &held).await;
+    let path = format!("{DEFINITIONS}/widgets.example.io");
+    assert_eq!(client.delete(&path).await.code, 200);
+    let again = client.restarted().await;
+    drop(client);
+    let mut definitions = again.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    definitions.expect(&[("ADDED", "widgets.example.io")]).await;
+    let free = json!({"metadata": {"finalizers": null}});
+    assert_eq!(again.merge(&format!("{WIDGETS}/a"), &free).await.code, 200);
+    definitions.expect(&[("DELETED", "widgets.example.io")]).await;
+    assert_eq!(again.get(WIDGETS).await.code, 404);
+}
+
+#[tokio::test]
+async fn objects_are_found_by_fields_that_became_selectable_later() {
+    let client = Client::new().await;
+    let mut plain = definition();
+    let version = plain["spec"]["versions"][0].as_object_mut().unwrap();
+    let fields = version.remove("selectableFields").unwrap();
+    client.create(DEFINITIONS, &plain).await;
+    for (name, color) in [("a", "red"), ("b", "blue")] {
+        client.create(WIDGETS, &widget(name, color)).await;
+    }
+    let change = json!([{"op": "add", "path": "/spec/versions/0/selectableFields", "value": fields}]);
+    assert_eq!(client.json_patch(&format!("{DEFINITIONS}/widgets.example.io"), &change).await.code, 200);
+    let blue = client.get(&format!("{WIDGETS}?fieldSelector=spec.color=blue")).await.json();
+    assert_eq!(names(&blue), ["b"]);
+}
+
+#[tokio::test]
 async fn names_that_another_definition_has_are_taken_when_they_are_free() {
     let client = with_widgets().await;
     let mut second = definition();

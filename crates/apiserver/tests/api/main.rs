@@ -7,6 +7,7 @@ mod bodies;
 mod bootstrap;
 mod client;
 mod collections;
+mod conversion;
 mod custom;
 mod discovery;
 mod lists;

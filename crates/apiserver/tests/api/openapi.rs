@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::custom::{DEFINITIONS, definition};
 
 fn without_descriptions(value: &Value) -> Value {
     match value {
@@ -119,4 +120,49 @@ async fn older_clients_get_protobuf() {
     let answer = client.send(Method::GET, "/openapi/v2", &[("accept", accept)], b"").await;
     assert_eq!(answer.headers["content-type"], "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
     assert_eq!(&answer.bytes[..20], b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12");
+}
+
+#[tokio::test]
+async fn definitions_are_in_the_documents_at_once() {
+    let client = Client::new().await;
+    let paths = |index: &Value| index["paths"].as_object().unwrap().clone();
+    assert!(!paths(&client.get("/openapi/v3").await.json()).contains_key("apis/example.io/v1"));
+    let old = client.get("/openapi/v2").await.headers["etag"].clone();
+    client.create(DEFINITIONS, &definition()).await;
+    let index = paths(&client.get("/openapi/v3").await.json());
+    let address = index["apis/example.io/v1"]["serverRelativeURL"].as_str().unwrap().to_owned();
+    let document = client.get(&address).await.json();
+    let widget = &document["components"]["schemas"]["io.example.v1.Widget"];
+    assert_eq!(
+        widget["properties"]["spec"]["properties"]["replicas"],
+        json!({"type": "integer", "default": 1})
+    );
+    assert_eq!(
+        widget["properties"]["metadata"]["allOf"][0]["$ref"],
+        "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    );
+    let kind = json!([{"group": "example.io", "version": "v1", "kind": "Widget"}]);
+    assert_eq!(widget["x-kubernetes-group-version-kind"], kind);
+    assert_eq!(widget["x-kubernetes-selectable-fields"], json!([{"fieldPath": "spec.color"}]));
+    let one = &document["paths"]["/apis/example.io/v1/namespaces/{namespace}/widgets/{name}"];
+    let patches: Vec<&String> = one["patch"]["requestBody"]["content"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        patches,
+        ["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"]
+    );
+    let scale = &document["paths"]["/apis/example.io/v1/namespaces/{namespace}/widgets/{name}/scale"];
+    assert_eq!(
+        scale["get"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"],
+        "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"
+    );
+    let new = client.get("/openapi/v2").await;
+    assert_ne!(new.headers["etag"], old);
+    let widget = &new.json()["definitions"]["io.example.v1.Widget"];
+    assert_eq!(widget["properties"]["spec"]["properties"]["replicas"], json!({"type": "integer"}));
+    // Another schema has another address.
+    let change = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "A widget."}]);
+    let path = format!("{DEFINITIONS}/widgets.example.io");
+    assert_eq!(client.json_patch(&path, &change).await.code, 200);
+    let index = paths(&client.get("/openapi/v3").await.json());
+    assert_ne!(index["apis/example.io/v1"]["serverRelativeURL"], address.as_str());
 }

@@ -9,6 +9,7 @@ use process::Shutdown;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
+use super::conversion::Conversion;
 use super::strategy::Custom;
 use super::version::{ScalePaths, Schema, Version, Versions, View, deprecation};
 use crate::definitions::conditions::CLEANUP;
@@ -191,7 +192,9 @@ fn versions(read: &Read, known: Option<&Definition>) -> Versions {
     };
     let since = known.filter(same_shapes).map_or(read.revision, |known| known.versions.since);
     let list_kind = text(names, "listKind").to_owned();
-    Versions { group: group.clone(), kind, list_kind, all, storage, since, ended: Shutdown::new() }
+    let conversion = Conversion::read(spec.get("conversion").unwrap_or(&Value::Null));
+    let (group, ended) = (group.clone(), Shutdown::new());
+    Versions { group, kind, list_kind, all, storage, since, conversion, ended }
 }
 
 fn version(group: &str, kind: &str, entry: &Value, all: &[Value], schema: Arc<Schema>) -> Version {

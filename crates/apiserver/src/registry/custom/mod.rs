@@ -1,5 +1,6 @@
 //! Types that come from definitions: read from the stored objects, made ready for requests.
 
+mod conversion;
 mod definition;
 mod finalizers;
 mod opening;

@@ -8,6 +8,7 @@ use model::error::Error;
 use model::{Encoded, Revision};
 use store::Stored;
 
+use super::conversion::Conversion;
 use super::version::{Version, View};
 use crate::registry::Object;
 
@@ -16,41 +17,42 @@ impl View {
     pub fn fits(&self, stored: &[u8], revision: Revision) -> bool {
         let (version, _) = split_version(stored);
         let own = self.version();
-        let is_alike = |other: &Version| Arc::ptr_eq(&other.schema, &own.schema);
+        let is_alike = |other: &Version| {
+            matches!(self.versions.conversion, Conversion::None) && Arc::ptr_eq(&other.schema, &own.schema)
+        };
         revision > self.versions.since
             && (version == own.api_version || self.versions.find(version).is_some_and(is_alike))
     }
 
     /// A stored object as this version has it: in the shape that its definition asks for by now.
     pub(crate) async fn open(&self, stored: &[u8], revision: Revision) -> Result<Object, Error> {
-        let (version, _) = split_version(stored);
-        let mut object: Object = serde_json::from_slice(stored).map_err(|error| {
-            tracing::error!(%error, "a stored object cannot be read");
-            Error::Internal { message: "a stored object cannot be read".to_owned() }
-        })?;
-        object.remove("apiVersion");
-        if self.fits(stored, revision) {
-            return Ok(object);
-        }
-        let source = self.versions.find(version).unwrap_or_else(|| self.version());
-        source.schema.structural().prune(&mut object);
-        source.schema.structural().default(&mut object);
-        if source.name != self.version().name {
-            self.structural().prune(&mut object);
-        }
-        Ok(object)
+        let (source, object) = self.parse(stored, revision)?;
+        let mut converted = self.convert(source, self.version(), vec![object]).await?;
+        Ok(converted.pop().unwrap_or_default())
     }
 
     /// As [`View::open`], as bytes.
     pub(crate) async fn opened(&self, stored: &Bytes, revision: Revision) -> Result<Bytes, Error> {
-        let object = self.open(stored, revision).await?;
-        Ok(serde_json::to_vec(&object).expect("a JSON value always encodes").into())
+        Ok(encoded(&self.open(stored, revision).await?))
     }
 
-    /// As [`View::opened`], for all that need it.
+    /// As [`View::opened`], for all that need it: what is stored in the same version is converted at once.
     pub(crate) async fn open_all(&self, items: &mut [Stored]) -> Result<(), Error> {
-        for item in items.iter_mut().filter(|item| !self.fits(&item.value, item.revision)) {
-            item.value = self.opened(&item.value, item.revision).await?;
+        for source in &self.versions.all {
+            let mut places = Vec::new();
+            let mut objects = Vec::new();
+            for (place, item) in items.iter().enumerate() {
+                let (version, _) = split_version(&item.value);
+                if version == source.api_version && !self.fits(&item.value, item.revision) {
+                    places.push(place);
+                    objects.push(self.parse(&item.value, item.revision)?.1);
+                }
+            }
+            for (place, object) in
+                places.into_iter().zip(self.convert(source, self.version(), objects).await?)
+            {
+                items[place].value = encoded(&object);
+            }
         }
         Ok(())
     }
@@ -65,8 +67,57 @@ impl View {
         if storage.name == self.version().name {
             return Ok(Encoded::of_version(&storage.api_version, object, managed_fields));
         }
-        let mut object = object.clone();
-        storage.schema.structural().prune(&mut object);
-        Ok(Encoded::of_version(&storage.api_version, &object, managed_fields))
+        let converted = self.convert(self.version(), storage, vec![object.clone()]).await?;
+        let empty = Object::new();
+        Ok(Encoded::of_version(&storage.api_version, converted.first().unwrap_or(&empty), managed_fields))
     }
+
+    /// The version that an object is stored in, and the object as the schema of that version wants it.
+    fn parse(&self, stored: &[u8], revision: Revision) -> Result<(&Version, Object), Error> {
+        let (version, _) = split_version(stored);
+        let source = self.versions.find(version).unwrap_or_else(|| self.version());
+        let mut object: Object = serde_json::from_slice(stored).map_err(|error| {
+            tracing::error!(%error, "a stored object cannot be read");
+            Error::Internal { message: "a stored object cannot be read".to_owned() }
+        })?;
+        object.remove("apiVersion");
+        if revision <= self.versions.since {
+            source.schema.structural().prune(&mut object);
+            source.schema.structural().default(&mut object);
+        }
+        Ok((source, object))
+    }
+
+    async fn convert(
+        &self,
+        from: &Version,
+        to: &Version,
+        objects: Vec<Object>,
+    ) -> Result<Vec<Object>, Error> {
+        if from.name == to.name || objects.is_empty() {
+            return Ok(objects);
+        }
+        let mut objects = match &self.versions.conversion {
+            Conversion::None => objects,
+            Conversion::Webhook(webhook) => {
+                let typed = |mut object: Object| {
+                    object.insert("kind".to_owned(), self.versions.kind.clone().into());
+                    object.insert("apiVersion".to_owned(), from.api_version.clone().into());
+                    object
+                };
+                let typed = objects.into_iter().map(typed).collect();
+                webhook.convert(&self.versions.kind, typed, &to.api_version).await?
+            }
+        };
+        for object in &mut objects {
+            object.remove("kind");
+            object.remove("apiVersion");
+            to.schema.structural().prune(object);
+        }
+        Ok(objects)
+    }
+}
+
+fn encoded(object: &Object) -> Bytes {
+    serde_json::to_vec(object).expect("a JSON value always encodes").into()
 }

@@ -6,8 +6,10 @@ use bytes::Bytes;
 use model::Revision;
 use model::structural::{Columns, Selectable, Structural};
 use process::Shutdown;
+use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
+use super::conversion::Conversion;
 use super::order::version_order;
 
 /// What the types of one definition share.
@@ -24,6 +26,8 @@ pub struct Versions {
     pub storage: usize,
     /// Objects that were written later are as their schema wants them; older ones are brought into its shape when they are read.
     pub since: Revision,
+    /// How they become each other.
+    pub(crate) conversion: Conversion,
     /// Rings when the definition has changed or is gone: what is under way with the objects ends.
     pub ended: Shutdown,
 }
@@ -79,17 +83,29 @@ pub struct Schema {
     pub source: Bytes,
     preserve_unknown_fields: bool,
     compiled: OnceLock<Structural>,
+    digest: OnceLock<String>,
 }
 
 impl Schema {
     /// Compiled when it is first asked for.
     pub fn new(source: Bytes, preserve_unknown_fields: bool) -> Self {
-        Self { source, preserve_unknown_fields, compiled: OnceLock::new() }
+        Self { source, preserve_unknown_fields, compiled: OnceLock::new(), digest: OnceLock::new() }
     }
 
     /// The compiled form.
     pub fn structural(&self) -> &Structural {
         self.compiled.get_or_init(|| Structural::compile(&self.value(), self.preserve_unknown_fields))
+    }
+
+    /// Stands for the text of the schema.
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| format!("{:?}", digest(&SHA256, &self.source)))
+    }
+
+    /// Whether it says of all unknown fields, at the top, that they are kept.
+    pub fn keeps_unknown(&self) -> bool {
+        let at_root = || self.value().get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
+        self.preserve_unknown_fields || at_root()
     }
 
     /// The schema as a tree.

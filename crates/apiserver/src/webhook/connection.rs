@@ -1,0 +1,56 @@
+//! One connection to a webhook.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::Target;
+
+/// TLS with servers whose certificates come from the authorities of a bundle, or from those of the system.
+pub(super) fn trusting(bundle: &[u8]) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    if bundle.trim_ascii().is_empty() {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    } else {
+        for certificate in CertificateDer::pem_slice_iter(bundle) {
+            let certificate =
+                certificate.map_err(|error| format!("unable to load root certificates: {error}"))?;
+            roots.add(certificate).map_err(|error| format!("unable to load root certificates: {error}"))?;
+        }
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Connects and shakes hands; what moves the bytes has to be run by somebody.
+pub(super) async fn open(
+    target: &Target,
+    tls: Arc<ClientConfig>,
+) -> Result<(SendRequest<Full<Bytes>>, impl Future<Output = ()> + Send + 'static), String> {
+    let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
+    let stream = TcpStream::connect((target.host.as_str(), target.port)).await;
+    let stream = stream.map_err(|error| format!("dial tcp {}: {error}", target.authority()))?;
+    // Requests are small and somebody waits for the answer.
+    let _ = stream.set_nodelay(true);
+    let stream =
+        TlsConnector::from(tls).connect(name, stream).await.map_err(|error| format!("tls: {error}"))?;
+    let handshake = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = handshake.map_err(|error| error.to_string())?;
+    let driving = async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to a webhook ended early");
+        }
+    };
+    Ok((sender, driving))
+}

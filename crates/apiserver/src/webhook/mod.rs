@@ -1,0 +1,121 @@
+//! Webhooks: JSON documents that are sent to other servers over HTTPS, and their answers.
+
+mod connection;
+mod target;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::SendRequest;
+use rustls::ClientConfig;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+pub(crate) use target::Target;
+
+/// The longest answer that is read.
+const MAX_ANSWER: usize = 64 << 20;
+/// How many connections that nobody uses are kept.
+const IDLE: usize = 8;
+
+/// A client of one webhook. Connections are kept and used again.
+pub(crate) struct Webhook {
+    target: Target,
+    tls: Result<Arc<ClientConfig>, String>,
+    timeout: Duration,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    /// One for each connection; they end with the client.
+    connections: Mutex<JoinSet<()>>,
+}
+
+impl Webhook {
+    /// Trusts the authorities of `bundle`, or those of the system where that is empty.
+    pub fn new(target: Target, bundle: &[u8], timeout: Duration) -> Self {
+        let tls = connection::trusting(bundle).map(Arc::new);
+        let (idle, connections) = (Mutex::new(Vec::new()), Mutex::new(JoinSet::new()));
+        Self { target, tls, timeout, idle, connections }
+    }
+
+    /// Sends a document and gives the answer, if that is a success.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words for the client of this server.
+    pub async fn post(&self, document: Bytes) -> Result<Bytes, String> {
+        let address = format!("{}?timeout={}s", self.target.address(), self.timeout.as_secs());
+        let failed = |reason: String| format!("Post {address:?}: {reason}");
+        let answer = timeout(self.timeout, self.exchange(document)).await;
+        answer.unwrap_or_else(|_| Err("context deadline exceeded".to_owned())).map_err(failed)
+    }
+
+    async fn exchange(&self, document: Bytes) -> Result<Bytes, String> {
+        let (mut connection, is_used) = match self.take_idle() {
+            Some(connection) => (connection, true),
+            None => (self.connect().await?, false),
+        };
+        let answer = match connection.send_request(self.request(document.clone())?).await {
+            Ok(answer) => answer,
+            // The other side may have closed a connection that was not used for a while; then nobody has seen the request.
+            Err(error) if is_used && (error.is_canceled() || error.is_closed()) => {
+                connection = self.connect().await?;
+                connection.send_request(self.request(document)?).await.map_err(|error| error.to_string())?
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, MAX_ANSWER).collect().await.map_err(|error| error.to_string())?;
+        self.keep(connection);
+        if head.status != StatusCode::OK {
+            return Err(refusal(head.status, &body.to_bytes()));
+        }
+        Ok(body.to_bytes())
+    }
+
+    fn request(&self, document: Bytes) -> Result<Request<Full<Bytes>>, String> {
+        let path = format!("{}?timeout={}s", self.target.path, self.timeout.as_secs());
+        Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(header::HOST, self.target.authority())
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .header(header::USER_AGENT, "kube-apiserver-admission")
+            .body(Full::new(document))
+            .map_err(|error| error.to_string())
+    }
+
+    fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| idle.pop()).find(|connection| !connection.is_closed())
+    }
+
+    fn keep(&self, connection: SendRequest<Full<Bytes>>) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE && !connection.is_closed() {
+            idle.push(connection);
+        }
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+        let tls = self.tls.clone()?;
+        let (sender, driving) = connection::open(&self.target, tls).await?;
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        while connections.try_join_next().is_some() {}
+        connections.spawn(driving);
+        Ok(sender)
+    }
+}
+
+/// What a server said that did not take a document.
+fn refusal(status: StatusCode, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(1024)]);
+    match text.trim() {
+        "" => format!(
+            "the server responded with the status code {} but did not return more information",
+            status.as_u16()
+        ),
+        text => text.to_owned(),
+    }
+}

@@ -1,0 +1,69 @@
+//! Where a webhook is.
+
+use serde_json::Value;
+
+/// A host, a port and a path, behind TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// The name that the certificate must have.
+    pub host: String,
+    /// 443 by default.
+    pub port: u16,
+    /// Begins with a slash.
+    pub path: String,
+}
+
+impl Target {
+    /// Reads a `clientConfig`: a URL, or a service, which is found by its name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(config: &Value) -> Result<Self, String> {
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+        if let Some(service) = config.get("service").filter(|service| service.is_object()) {
+            let port = service.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
+            let path = text(service, "path");
+            return Ok(Self {
+                host: format!("{}.{}.svc", text(service, "name"), text(service, "namespace")),
+                port: port.unwrap_or(443),
+                path: if path.is_empty() { "/".to_owned() } else { path },
+            });
+        }
+        let url = text(config, "url");
+        let address: http::Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
+        let host = address.host().ok_or_else(|| format!("{url}: there is no host"))?;
+        let path = address.path();
+        Ok(Self {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: address.port_u16().unwrap_or(443),
+            path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
+        })
+    }
+
+    /// Host and port, as the header `Host` has them.
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == 443 { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// The whole address.
+    pub fn address(&self) -> String {
+        format!("https://{}{}", self.authority(), self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn urls_and_services_are_read() {
+        let address = |config: Value| Target::read(&config).map(|target| target.address());
+        assert_eq!(address(json!({"url": "https://a.io:9443/x"})), Ok("https://a.io:9443/x".to_owned()));
+        assert_eq!(address(json!({"url": "https://[::1]/"})), Ok("https://[::1]/".to_owned()));
+        let service = json!({"service": {"namespace": "n", "name": "s", "path": "/convert", "port": 443}});
+        assert_eq!(address(service), Ok("https://s.n.svc/convert".to_owned()));
+        assert!(address(json!({"url": "/only/a/path"})).is_err());
+    }
+}
