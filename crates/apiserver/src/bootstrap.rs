@@ -5,13 +5,14 @@ mod services;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
-use model::Revision;
 use model::error::Error;
 use model::kinds::{flow_schemas, priority_levels};
 use serde_json::{Value, json};
@@ -63,48 +64,106 @@ const APIS: [(&str, &str, i64, i64); 21] = [
     ("v2", "autoscaling", 17_500, 30),
 ];
 
-/// An object, and the group, version and resource that it belongs to.
-type First = ([&'static str; 3], Value);
+/// An object that a server has from the start.
+struct First {
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    /// Empty where there is none.
+    namespace: &'static str,
+    object: Value,
+    /// Whether it is written again where it differs, and not only made where it is missing.
+    follows: bool,
+}
 
-/// Makes what is missing, through the same pipeline as everyone: as many at once as the server takes, so that they share commits.
-/// The address is where what runs in the cluster finds the server.
+impl First {
+    fn new([group, version, resource]: [&'static str; 3], object: Value) -> Self {
+        Self { group, version, resource, namespace: "", object, follows: false }
+    }
+
+    fn name(&self) -> &str {
+        name(&self.object)
+    }
+
+    fn collection(&self) -> String {
+        let Self { group, version, resource, namespace, .. } = self;
+        let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+        match *namespace {
+            "" => format!("{root}/{version}/{resource}"),
+            namespace => format!("{root}/{version}/namespaces/{namespace}/{resource}"),
+        }
+    }
+
+    /// The list that shows whether it is there. Of what people make themselves there may be very many.
+    fn list(&self) -> String {
+        match self.namespace {
+            "" => format!("{}?limit=500", self.collection()),
+            _ => format!("{}?fieldSelector=metadata.name%3D{}", self.collection(), self.name()),
+        }
+    }
+
+    /// Whether an object that is there is good as it is.
+    fn is_served_by(&self, there: &Value) -> bool {
+        let of_its_own = self.object.as_object().into_iter().flatten().filter(|(key, _)| *key != "metadata");
+        !self.follows || of_its_own.into_iter().all(|(key, value)| there.get(key) == Some(value))
+    }
+}
+
+/// Makes what is missing, through the same pipeline as everyone. The address is where what runs in the cluster finds the server.
 pub(crate) async fn create_objects(api: &ApiServer, address: Option<SocketAddr>) -> Result<(), Error> {
     let registry = api.registry();
-    let mut missing = objects();
-    missing.retain(|([group, version, resource], _)| registry.find(group, version, resource).is_some());
+    let mut missing = objects(address);
+    missing.retain(|first| registry.find(first.group, first.version, first.resource).is_some());
     let clock = api.store.clock().await.map_err(store_error)?;
     // In a fresh database there is nothing, and nobody has to look.
-    if clock.current != Revision::ZERO {
-        let mut known = BTreeMap::new();
-        for (place, _) in &missing {
-            if !known.contains_key(place) {
-                known.insert(*place, names(api, &path(*place)).await?);
-            }
-        }
-        missing.retain(|(place, object)| !known[place].contains(name(object)));
+    let mut there = BTreeMap::new();
+    if !clock.is_untouched() {
+        there = existing(api, &missing).await?;
+        missing.retain(|first| {
+            let found = there.get(&first.collection()).and_then(|objects| objects.get(first.name()));
+            !found.is_some_and(|found| first.is_served_by(found))
+        });
     }
+    let is_there = |first: &First| {
+        there.get(&first.collection()).is_some_and(|objects| objects.contains_key(first.name()))
+    };
     for objects in missing.chunks(api.limits.writes_in_flight.max(1)) {
-        try_join_all(objects.iter().map(|(place, object)| create(api, path(*place), object))).await?;
-    }
-    if registry.find("", "v1", "services").is_some() {
-        services::create_objects(api, address).await?;
+        at_once(api, objects.iter().map(|first| write(api, first, is_there(first)))).await?;
     }
     Ok(())
 }
 
-fn objects() -> Vec<First> {
-    let namespaces = NAMESPACES.map(|name| (["", "v1", "namespaces"], json!({"metadata": {"name": name}})));
+/// Runs all of these requests so that what they write shares one commit.
+async fn at_once(
+    api: &ApiServer,
+    requests: impl Iterator<Item = impl Future<Output = Result<(), Error>>>,
+) -> Result<(), Error> {
+    let hold = api.store.hold().await;
+    let mut requests = pin!(tokio::task::unconstrained(try_join_all(requests)));
+    // Each goes as far as it can without an answer, in order: namespaces come before what is in them.
+    let ended = futures::poll!(requests.as_mut());
+    drop(hold);
+    match ended {
+        Poll::Ready(result) => result.map(drop),
+        Poll::Pending => requests.await.map(drop),
+    }
+}
+
+fn objects(address: Option<SocketAddr>) -> Vec<First> {
+    let namespaces =
+        NAMESPACES.map(|name| First::new(["", "v1", "namespaces"], json!({"metadata": {"name": name}})));
     let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
-        (["scheduling.k8s.io", "v1", "priorityclasses"], class)
+        First::new(["scheduling.k8s.io", "v1", "priorityclasses"], class)
     });
     let levels =
         priority_levels().map(|(name, spec)| flow_control("prioritylevelconfigurations", name, spec));
     let schemas = flow_schemas().map(|(name, spec)| flow_control("flowschemas", name, spec));
-    let services = APIS.map(|(version, group, group_priority, version_priority)| {
+    let apis = APIS.map(|(version, group, group_priority, version_priority)| {
         api_service(version, group, group_priority, version_priority)
     });
-    namespaces.into_iter().chain(classes).chain(levels).chain(schemas).chain(services).collect()
+    let services = services::objects(address);
+    namespaces.into_iter().chain(classes).chain(levels).chain(schemas).chain(apis).chain(services).collect()
 }
 
 fn api_service(version: &str, group: &str, group_priority: i64, version_priority: i64) -> First {
@@ -116,38 +175,48 @@ fn api_service(version: &str, group: &str, group_priority: i64, version_priority
     }
     let labels = json!({"kube-aggregator.kubernetes.io/automanaged": "onstart"});
     let object = json!({"metadata": {"name": format!("{version}.{group}"), "labels": labels}, "spec": spec});
-    (["apiregistration.k8s.io", "v1", "apiservices"], object)
+    First::new(["apiregistration.k8s.io", "v1", "apiservices"], object)
 }
 
 fn flow_control(resource: &'static str, name: &str, spec: Value) -> First {
     let annotations = json!({"apf.kubernetes.io/autoupdate-spec": "true"});
     let object = json!({"metadata": {"name": name, "annotations": annotations}, "spec": spec});
-    (["flowcontrol.apiserver.k8s.io", "v1", resource], object)
-}
-
-fn path([group, version, resource]: [&str; 3]) -> String {
-    match group {
-        "" => format!("/api/{version}/{resource}"),
-        group => format!("/apis/{group}/{version}/{resource}"),
-    }
+    First::new(["flowcontrol.apiserver.k8s.io", "v1", resource], object)
 }
 
 fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// The names of what is there. Who is not among the first is found by the attempt to make them.
-async fn names(api: &ApiServer, path: &str) -> Result<BTreeSet<String>, Error> {
-    let response = send(api, Method::GET, &format!("{path}?limit=500"), String::new()).await?;
-    let body = response.into_body().collect().await.map_err(|error| internal(path, &error))?.to_bytes();
-    let list: Value = serde_json::from_slice(&body).map_err(|error| internal(path, &error))?;
-    let items = list["items"].as_array().into_iter().flatten();
-    Ok(items.map(|item| name(item).to_owned()).collect())
+/// What is there, by collection and name. Who is not among the first of a list is found by the attempt to make them.
+async fn existing(
+    api: &ApiServer,
+    wanted: &[First],
+) -> Result<BTreeMap<String, BTreeMap<String, Value>>, Error> {
+    let lists: BTreeSet<(String, String)> =
+        wanted.iter().map(|first| (first.collection(), first.list())).collect();
+    let read = lists.into_iter().map(|(collection, list)| async move {
+        let response = send(api, Method::GET, &list, String::new()).await?;
+        let body = response.into_body().collect().await.map_err(|error| internal(&list, &error))?.to_bytes();
+        let list: Value = serde_json::from_slice(&body).map_err(|error| internal(&list, &error))?;
+        let items = list["items"].as_array().into_iter().flatten();
+        Ok::<_, Error>((collection, items.map(|item| (name(item).to_owned(), item.clone())).collect()))
+    });
+    Ok(try_join_all(read).await?.into_iter().collect())
 }
 
-async fn create(api: &ApiServer, path: String, object: &Value) -> Result<(), Error> {
-    match ask(api, Method::POST, &path, object.to_string()).await? {
-        201 | 409 => Ok(()),
+async fn write(api: &ApiServer, first: &First, is_there: bool) -> Result<(), Error> {
+    let (collection, body) = (first.collection(), first.object.to_string());
+    let path = format!("{collection}/{}", first.name());
+    let code = if is_there {
+        ask(api, Method::PUT, &path, body).await?
+    } else {
+        ask(api, Method::POST, &collection, body).await?
+    };
+    match code {
+        200 | 201 | 409 => Ok(()),
+        // Another server that starts at the same time may have made it, with an address that only one can have.
+        _ if ask(api, Method::GET, &path, String::new()).await? == 200 => Ok(()),
         code => Err(internal(&path, &code)),
     }
 }

@@ -8,9 +8,9 @@ use process::{
     pki::Pki,
 };
 
-/// Writes it in one step: whoever sees the file sees all of it.
+/// Writes it in one step: whoever sees the file sees all of it. Each start writes it again.
 pub(crate) fn write(path: &Path, address: &str, pki: &Pki) -> io::Result<()> {
-    files::write_atomically(path, render(address, pki).as_bytes(), Access::Private)
+    files::replace(path, render(address, pki).as_bytes(), Access::Private)
 }
 
 fn render(address: &str, pki: &Pki) -> String {

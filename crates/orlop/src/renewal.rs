@@ -17,27 +17,30 @@ pub(crate) struct Renewal {
     pub(crate) kubeconfig: PathBuf,
     /// HOST:PORT for the kubeconfig.
     pub(crate) address: String,
-    pub(crate) serving: Arc<ServingCertificate>,
 }
 
 impl Renewal {
     /// Looks once a day. A failure is logged and tried again the next day: certificates last for months after the
     /// first try.
-    pub(crate) async fn run(self, shutdown: Shutdown) -> Result<(), Infallible> {
+    pub(crate) async fn run(
+        self,
+        serving: Arc<ServingCertificate>,
+        shutdown: Shutdown,
+    ) -> Result<(), Infallible> {
         loop {
             tokio::select! {
                 () = shutdown.requested() => return Ok(()),
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }
-            if let Err(error) = self.look() {
+            if let Err(error) = self.look(&serving) {
                 tracing::error!(%error, "certificates could not be renewed");
             }
         }
     }
 
-    fn look(&self) -> anyhow::Result<()> {
+    fn look(&self, serving: &ServingCertificate) -> anyhow::Result<()> {
         let pki: Pki = pki::Pki::ensure(&self.folder, &self.host, SystemTime::now())?;
-        self.serving.replace(&pki.server)?;
+        serving.replace(&pki.server)?;
         kubeconfig::write(&self.kubeconfig, &self.address, &pki)?;
         Ok(())
     }

@@ -75,46 +75,77 @@ struct Started {
     store: Store,
 }
 
-/// Prepares everything, in an order in which a failure leaves the least behind, and starts the tasks.
+/// Prepares everything and starts the tasks. Certificates and objects wait for the disk side by side.
 async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> {
     let listener = config.listen.bind().await?;
-    let address = config.listen.for_clients(listener.local_addr()?.port());
-
+    let local = listener.local_addr()?;
+    let address = config.listen.for_clients(local.port());
     files::create_private_folder(&config.data).map_err(|reason| unwritable(&config.data, &reason))?;
-    let mut metrics = Registry::default();
-    let store = database::open(&config.database, &mut metrics).await?;
-
-    let folder = config.data.join("pki");
-    let pki = Pki::ensure(&folder, config.listen.host(), SystemTime::now())?;
-    let clients = ClientCaVerifier::from_pem(&[pki.ca.as_bytes(), &config.client_ca].concat())?;
-    let serving = Arc::new(ServingCertificate::new(&pki.server)?);
-    let tls = tls::server_config(Arc::clone(&serving), &clients);
 
     let shutdown = supervisor.shutdown();
-    let api = ApiServer::builder(store.clone())
-        .authentication(callers::by_token(&config.tokens))
-        .metrics(metrics)
-        .shutdown(shutdown.clone())
-        .address(in_cluster(listener.local_addr()?))
-        .build()
-        .await
-        .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
-
-    let kubeconfig = config.data.join("kubeconfig");
-    kubeconfig::write(&kubeconfig, &address, &pki).map_err(|reason| unwritable(&kubeconfig, &reason))?;
+    let renewal = Renewal {
+        folder: config.data.join("pki"),
+        host: config.listen.host().to_owned(),
+        kubeconfig: config.data.join("kubeconfig"),
+        address: address.clone(),
+    };
+    let client_ca = config.client_ca.clone();
+    let ((renewal, certificates), (store, api)) = tokio::try_join!(
+        async move {
+            let made = tokio::task::spawn_blocking(move || {
+                let certificates = Certificates::ensure(&renewal, &client_ca)?;
+                anyhow::Ok((renewal, certificates))
+            });
+            made.await?
+        },
+        open(config, local, shutdown.clone()),
+    )?;
 
     let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
     let namespaces = namespaces::run(ApiService::new(api.clone(), itself), shutdown.clone());
     supervisor.start("the end of namespaces", namespaces);
+    let Certificates { clients, serving } = certificates;
+    let tls = tls::server_config(Arc::clone(&serving), &clients);
     let requests = apiserver::serve(listener, tls, callers::by_certificate(clients), api, shutdown.clone());
     supervisor.start("the API server", async {
         requests.await;
         Ok::<_, Infallible>(())
     });
-    let host = config.listen.host().to_owned();
-    let renewal = Renewal { folder, host, kubeconfig: kubeconfig.clone(), address: address.clone(), serving };
-    supervisor.start("the renewal of certificates", renewal.run(shutdown));
-    Ok(Started { welcome: Welcome { address, kubeconfig }, store })
+    let welcome = Welcome { address, kubeconfig: renewal.kubeconfig.clone() };
+    supervisor.start("the renewal of certificates", renewal.run(serving, shutdown));
+    Ok(Started { welcome, store })
+}
+
+/// Whom the server trusts, and what it shows.
+struct Certificates {
+    clients: ClientCaVerifier,
+    serving: Arc<ServingCertificate>,
+}
+
+impl Certificates {
+    fn ensure(renewal: &Renewal, client_ca: &[u8]) -> Result<Self> {
+        let pki = Pki::ensure(&renewal.folder, &renewal.host, SystemTime::now())?;
+        let clients = ClientCaVerifier::from_pem(&[pki.ca.as_bytes(), client_ca].concat())?;
+        let serving = Arc::new(ServingCertificate::new(&pki.server)?);
+        kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
+            .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
+        Ok(Self { clients, serving })
+    }
+}
+
+/// Opens the database, and makes what is missing in it.
+async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<(Store, ApiServer)> {
+    let mut metrics = Registry::default();
+    let store = database::open(&config.database, &mut metrics).await?;
+    let api = ApiServer::builder(store.clone())
+        .authentication(callers::by_token(&config.tokens))
+        .metrics(metrics)
+        .shutdown(shutdown)
+        .address(in_cluster(local))
+        .build()
+        .await
+        .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
+    Ok((store, api))
 }
 
 /// Where others find a server that listens here: a loopback address is nothing to them, nor is none at all.

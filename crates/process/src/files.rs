@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use tempfile::Builder;
+use tempfile::{Builder, NamedTempFile};
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,19 +30,37 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When the folder is missing or not writable, or the disk is full; the old file is then untouched.
-pub fn write_atomically(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+pub fn write_durably(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    let file = write_beside(path, bytes, access)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    // The new name is in the folder, so the folder must reach the disk too.
+    File::open(folder(path))?.sync_all()
+}
+
+/// The same, but a power cut may leave neither: for what is made again from something else when it is missing or damaged. It does
+/// not wait for the disk.
+///
+/// # Errors
+/// When the folder is missing or not writable, or the disk is full; the old file is then untouched.
+pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    write_beside(path, bytes, access)?.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn write_beside(path: &Path, bytes: &[u8], access: Access) -> io::Result<NamedTempFile> {
     let mode = match access {
         Access::Private => 0o600,
         Access::Public => 0o644,
     };
-    let mut file =
-        Builder::new().prefix(".new-").permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
+    let permissions = Permissions::from_mode(mode);
+    let mut file = Builder::new().prefix(".new-").permissions(permissions).tempfile_in(folder(path))?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    // The new name is in the folder, so the folder must reach the disk too.
-    File::open(folder)?.sync_all()
+    Ok(file)
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
@@ -55,24 +73,32 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
+    type Write = fn(&Path, &[u8], Access) -> io::Result<()>;
+
+    const BOTH: [Write; 2] = [write_durably, replace];
+
     #[test]
     fn a_file_is_replaced_with_its_mode_and_nothing_else_is_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("key");
-        write_atomically(&path, b"old", Access::Public).unwrap();
-        write_atomically(&path, b"new", Access::Private).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(mode(&path), 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        for write in BOTH {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("key");
+            write(&path, b"old", Access::Public).unwrap();
+            write(&path, b"new", Access::Private).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+            assert_eq!(mode(&path), 0o600);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
     }
 
     #[test]
     fn a_failed_write_leaves_the_folder_clean() {
-        let folder = tempfile::tempdir().unwrap();
-        let occupied = folder.path().join("occupied");
-        fs::create_dir_all(occupied.join("child")).unwrap();
-        write_atomically(&occupied, b"new", Access::Public).unwrap_err();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        for write in BOTH {
+            let folder = tempfile::tempdir().unwrap();
+            let occupied = folder.path().join("occupied");
+            fs::create_dir_all(occupied.join("child")).unwrap();
+            write(&occupied, b"new", Access::Public).unwrap_err();
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
     }
 
     #[test]

@@ -160,8 +160,12 @@ impl Folder<'_> {
         }
         let authority = Authority::new(self.now, AUTHORITY_LIFETIME)?;
         // The certificate comes last: its presence says that the key is there.
-        self.write(&key_path, &authority.key(), Access::Private)?;
-        self.write(&certificate_path, authority.certificate(), Access::Public)?;
+        for (path, text, access) in [
+            (&key_path, authority.key().as_str(), Access::Private),
+            (&certificate_path, authority.certificate(), Access::Public),
+        ] {
+            files::write_durably(path, text.as_bytes(), access).map_err(file_error("write", path))?;
+        }
         Ok(authority)
     }
 
@@ -175,8 +179,13 @@ impl Folder<'_> {
             }
         }
         let identity = authority.issue(subject, self.now, LIFETIME)?;
-        self.write(&key_path, &identity.key, Access::Private)?;
-        self.write(&certificate_path, &identity.certificate, Access::Public)?;
+        // The authority can make another at any time, so nobody waits for the disk.
+        for (path, text, access) in [
+            (&key_path, &identity.key, Access::Private),
+            (&certificate_path, &identity.certificate, Access::Public),
+        ] {
+            files::replace(path, text.as_bytes(), access).map_err(file_error("write", path))?;
+        }
         Ok(identity)
     }
 
@@ -187,10 +196,6 @@ impl Folder<'_> {
                 && certificate.is_issued_by(authority)
                 && certificate.covers(subject)
         })
-    }
-
-    fn write(&self, path: &Path, text: &str, access: Access) -> Result<(), Error> {
-        files::write_atomically(path, text.as_bytes(), access).map_err(file_error("write", path))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use crate::engine::{Committed, Engine, Transaction};
 use crate::hub::Outlet;
@@ -40,9 +40,21 @@ pub(crate) struct Queue {
     jobs: mpsc::Sender<Job>,
     room: Arc<Semaphore>,
     room_bytes: usize,
+    turn: Turn,
 }
 
+/// Whoever has it decides when the next batch is filled: the committer, or somebody who fills the queue first.
+type Turn = Arc<Mutex<()>>;
+
+/// While it lives, writes wait in the queue; then they are committed together.
+pub struct Hold(#[expect(dead_code, reason = "it is held")] OwnedMutexGuard<()>);
+
 impl Queue {
+    /// Has the committer wait.
+    pub async fn hold(&self) -> Hold {
+        Hold(Arc::clone(&self.turn).lock_owned().await)
+    }
+
     /// Queues a transaction and waits for its commit.
     pub async fn write(&self, transaction: Transaction) -> Result<Vec<Written>, Error> {
         if transaction.is_empty() {
@@ -74,8 +86,10 @@ pub(crate) fn committer(
 ) -> (Queue, impl Future<Output = ()>) {
     let (jobs, queued) = mpsc::channel(QUEUE);
     let room_bytes = limits.bytes.saturating_mul(QUEUED_BATCHES).min(Semaphore::MAX_PERMITS);
-    let queue = Queue { jobs, room: Arc::new(Semaphore::new(room_bytes)), room_bytes };
-    let committer = Committer { engine, outlet, limits, metrics, left_over: None };
+    let turn = Turn::default();
+    let queue =
+        Queue { jobs, room: Arc::new(Semaphore::new(room_bytes)), room_bytes, turn: Arc::clone(&turn) };
+    let committer = Committer { engine, outlet, limits, metrics, turn, left_over: None };
     (queue, committer.run(queued, stop))
 }
 
@@ -84,6 +98,7 @@ struct Committer {
     outlet: Outlet,
     limits: BatchLimits,
     metrics: Metrics,
+    turn: Turn,
     /// Taken from the queue, but too large for the batch before.
     left_over: Option<Job>,
 }
@@ -107,7 +122,9 @@ impl Committer {
             };
             // Writers that were just answered get their turn first: what they write next goes into this batch, not the next.
             tokio::task::yield_now().await;
+            let turn = Arc::clone(&self.turn).lock_owned().await;
             let batch = self.fill(first, &mut queued);
+            drop(turn);
             self.commit(batch).await;
         }
     }

@@ -17,6 +17,7 @@ pub mod sqlite;
 mod store;
 mod types;
 
+pub use committer::Hold;
 pub use engine::Engine;
 pub use event::{Event, EventKind, SharedChange, WatchScope};
 pub use hub::Watch;

@@ -7,7 +7,7 @@ use model::{ObjectKey, Revision};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 
-use crate::committer::{BatchLimits, Queue, committer};
+use crate::committer::{BatchLimits, Hold, Queue, committer};
 use crate::compactor::{compact, compactor};
 use crate::engine::Engine;
 use crate::event::WatchScope;
@@ -108,6 +108,12 @@ impl Store {
     /// Dropping the future does not take the writes back: they may happen all the same.
     pub async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>, Error> {
         self.inner.queue.write(writes).await
+    }
+
+    /// Has writes wait until the guard is dropped, and then commits them together, as far as they fit in a batch. Whoever waits for
+    /// a write while it holds waits for itself.
+    pub async fn hold(&self) -> Hold {
+        self.inner.queue.hold().await
     }
 
     /// The clock as it is now.

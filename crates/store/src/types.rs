@@ -213,6 +213,13 @@ pub struct ClockState {
     pub compacted: Revision,
 }
 
+impl ClockState {
+    /// Whether nothing was ever written: the clock of an empty database stands at 1.
+    pub fn is_untouched(&self) -> bool {
+        self.current <= Revision(1)
+    }
+}
+
 /// Why the store did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

@@ -1,6 +1,10 @@
 //! The objects that a server has before anybody makes one.
 
+use std::sync::Arc;
+
 use apiserver::ApiServer;
+use prometheus_client::registry::Registry;
+use store::{Metrics, Options, Sqlite, Store};
 
 use crate::client::Client;
 
@@ -18,6 +22,21 @@ async fn a_server_begins_with_what_every_cluster_has() {
     ] {
         let list = client.get(path).await.json();
         assert_eq!(list["items"].as_array().map(Vec::len), Some(count), "{path}");
+    }
+}
+
+/// So a kill at any moment leaves all of them or none, and a start waits for the disk once.
+#[tokio::test]
+async fn the_first_objects_are_one_commit_and_a_second_start_has_none() {
+    let mut metrics = Registry::default();
+    let engine = Arc::new(Sqlite::in_memory().unwrap());
+    let store = Store::open(engine, Options::default(), &Metrics::new(&mut metrics)).await.unwrap();
+    let address = "192.0.2.7:6443".parse().unwrap();
+    for _ in 0..2 {
+        ApiServer::builder(store.clone()).address(address).build().await.unwrap();
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &metrics).unwrap();
+        assert!(text.contains("store_commit_seconds_count 1\n"), "{text}");
     }
 }
 

@@ -53,36 +53,44 @@ struct Scanners {
     permits: Semaphore,
 }
 
+impl Scanners {
+    /// Opens those that are still missing: a start waits for one of them only.
+    fn open_the_rest(&self, options: &FileOptions) {
+        for _ in 1..options.readers {
+            let opened = connect_to_read(options);
+            let mut idle = held(&self.idle);
+            match opened {
+                Ok(_) if self.permits.is_closed() => return,
+                Ok(connection) => idle.push(connection),
+                Err(error) => return tracing::warn!(%error, "fewer lists run at once"),
+            }
+            self.permits.add_permits(1);
+        }
+    }
+}
+
 impl FileDatabase {
     /// Opens or makes the file.
     pub fn open(options: &FileOptions) -> Result<Self, Error> {
         let name = options.path.display().to_string();
         let lock = Lock::take(&options.path, &name)?;
         not_lost(options, &name)?;
-        let mut writer = connect(options, &name)?;
+        let mut writer = connect(options, OpenFlags::SQLITE_OPEN_CREATE)?;
         schema::migrate(&mut writer, &name)?;
         writer.busy_timeout(RESTART).map_err(|error| open_failed(&name, &unavailable(error)))?;
-        let reader = || {
-            let reader = connect(options, &name)?;
-            reader
-                .pragma_update(None, "query_only", true)
-                .map_err(|error| open_failed(&name, &unavailable(error)))?;
-            Ok(reader)
-        };
-        let lookers =
-            (0..LOOKERS).map(|_| Ok(Mutex::new(Some(reader()?)))).collect::<Result<Vec<_>, Error>>()?;
-        let readers = options.readers.max(1);
-        let idle = (0..readers).map(|_| reader()).collect::<Result<Vec<_>, Error>>()?;
-        let checkpoints = connect(options, &name)?;
+        let lookers = (0..LOOKERS)
+            .map(|_| Ok(Mutex::new(Some(connect_to_read(options)?))))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let idle = Mutex::new(vec![connect_to_read(options)?]);
+        let scanners = Arc::new(Scanners { idle, permits: Semaphore::new(1) });
         let (jobs, queue) = channel();
-        let threads =
-            start_threads(writer, checkpoints, queue, options.checkpoint_pages.max(1)).map_err(|error| {
-                Error::Open { reason: format!("{name}: no thread could be started: {error}") }
-            })?;
+        let threads = start_threads(writer, options, queue, &scanners).map_err(|error| Error::Open {
+            reason: format!("{name}: no thread could be started: {error}"),
+        })?;
         Ok(Self {
             lookers,
             next_looker: AtomicUsize::new(0),
-            scanners: Arc::new(Scanners { idle: Mutex::new(idle), permits: Semaphore::new(readers) }),
+            scanners,
             writer: Mutex::new(Some(jobs)),
             threads: Mutex::new(threads),
             lock: Mutex::new(Some(Arc::new(lock))),
@@ -204,7 +212,6 @@ impl Drop for Loan {
 fn not_lost(options: &FileOptions, name: &str) -> Result<(), Error> {
     let mut log = options.path.as_os_str().to_owned();
     log.push("-wal");
-    let length = |path: &Path| path.metadata().map_or(0, |found| found.len());
     if length(&options.path) <= 1 && length(Path::new(&log)) > 0 {
         return Err(Error::Open {
             reason: format!(
@@ -216,15 +223,27 @@ fn not_lost(options: &FileOptions, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn connect(options: &FileOptions, name: &str) -> Result<Connection, Error> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let failed = |error| open_failed(name, &unavailable(error));
+fn length(path: &Path) -> u64 {
+    path.metadata().map_or(0, |found| found.len())
+}
+
+fn connect_to_read(options: &FileOptions) -> Result<Connection, Error> {
+    let reader = connect(options, OpenFlags::empty())?;
+    let failed = |error| open_failed(&options.path.display().to_string(), &unavailable(error));
+    reader.pragma_update(None, "query_only", true).map_err(failed)?;
+    Ok(reader)
+}
+
+/// Only the first connection may make the file: a later one that does not find it must not begin another.
+fn connect(options: &FileOptions, create: OpenFlags) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
+    let name = options.path.display().to_string();
+    let failed = |error| open_failed(&name, &unavailable(error));
     let connection = Connection::open_with_flags_and_vfs(&options.path, flags, VFS).map_err(failed)?;
     // SQLite opens a file that it may only read without a word, and would make a log beside it that nobody may write to either.
     if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
         let reason = "the database file is read-only".to_owned();
-        return Err(open_failed(name, &Error::Unavailable { reason }));
+        return Err(open_failed(&name, &Error::Unavailable { reason }));
     }
     configure(connection, options).map_err(failed)
 }
@@ -233,6 +252,10 @@ fn configure(connection: Connection, options: &FileOptions) -> rusqlite::Result<
     keep_statements(&connection)?;
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "page_size", 4096)?;
+    if length(&options.path) == 0 {
+        // There is nothing yet that a journal could bring back, and making one waits for the disk three times.
+        connection.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))?;
+    }
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     let synchronous = match options.durability {
         Durability::Full => "FULL",
@@ -246,16 +269,18 @@ fn configure(connection: Connection, options: &FileOptions) -> rusqlite::Result<
 
 fn start_threads(
     mut writer: Connection,
-    checkpoints: Connection,
+    options: &FileOptions,
     queue: Receiver<Job>,
-    checkpoint_pages: u32,
+    scanners: &Arc<Scanners>,
 ) -> std::io::Result<Vec<JoinHandle<()>>> {
-    let wal = Arc::new(Wal { checkpoint_pages, ..Wal::default() });
+    let wal = Arc::new(Wal { checkpoint_pages: options.checkpoint_pages.max(1), ..Wal::default() });
     let (request, requests) = sync_channel(1);
-    let of_checkpoints = Arc::clone(&wal);
-    let checkpointer = thread::Builder::new()
-        .name("sqlite-checkpoint".to_owned())
-        .spawn(move || serve_checkpoints(&checkpoints, &requests, &of_checkpoints))?;
+    let (of_checkpoints, options, scanners) = (Arc::clone(&wal), options.clone(), Arc::clone(scanners));
+    let checkpointer = thread::Builder::new().name("sqlite-checkpoint".to_owned()).spawn(move || {
+        scanners.open_the_rest(&options);
+        drop(scanners);
+        serve_checkpoints(&options, &requests, &of_checkpoints);
+    })?;
     let writer = thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
         if let Err(error) = wal.observe(&mut writer) {
             tracing::warn!(%error, "the write-ahead log cannot be observed, it may grow");
@@ -334,8 +359,16 @@ impl Wal {
     }
 }
 
-fn serve_checkpoints(connection: &Connection, requests: &Receiver<()>, wal: &Wal) {
+fn serve_checkpoints(options: &FileOptions, requests: &Receiver<()>, wal: &Wal) {
+    let mut connection = None;
     while requests.recv().is_ok() {
-        wal.checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)");
+        if connection.is_none() {
+            connection = connect(options, OpenFlags::empty())
+                .inspect_err(|error| tracing::warn!(%error, "no checkpoint is possible"))
+                .ok();
+        }
+        if let Some(connection) = &connection {
+            wal.checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)");
+        }
     }
 }

@@ -85,12 +85,40 @@ fn database() -> Arc<Sqlite> {
     Arc::new(Sqlite::in_memory().unwrap())
 }
 
+fn commits(metrics: &Metrics) -> u64 {
+    let mut registry = prometheus_client::registry::Registry::default();
+    registry.register("commits", "", metrics.commit_seconds.clone());
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let count = text.lines().find_map(|line| line.strip_prefix("commits_count "));
+    count.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
+}
+
 async fn put(store: &Store, name: &str) -> Revision {
     store.write(vec![object(&format!("ns/{name}")).create()]).await.unwrap()[0].revision
 }
 
 async fn names(watch: &mut Watch, count: usize) -> Vec<String> {
     next(watch, count).await.iter().map(|event| event.change.key.name.clone()).collect()
+}
+
+#[tokio::test]
+async fn what_is_written_during_a_hold_waits_and_shares_a_commit() {
+    let metrics = Metrics::unregistered();
+    let options = Options { compaction: None, ..Options::default() };
+    let store = Store::open(database(), options, &metrics).await.unwrap();
+    let hold = store.hold().await;
+    let names: Vec<String> = (0..10).map(|number| format!("object-{number}")).collect();
+    let mut writes = std::pin::pin!(futures::future::join_all(names.iter().map(|name| put(&store, name))));
+    assert!(futures::poll!(writes.as_mut()).is_pending());
+    let before = store.clock().await.unwrap();
+    assert!(before.is_untouched());
+    drop(hold);
+    let revisions = writes.await;
+    let expected: Vec<Revision> = (1..=10).map(|step| Revision(before.current.0 + step)).collect();
+    assert_eq!(revisions, expected);
+    assert_eq!(commits(&metrics), 1);
+    assert!(!store.clock().await.unwrap().is_untouched());
 }
 
 #[tokio::test]

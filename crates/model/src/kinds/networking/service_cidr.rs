@@ -6,10 +6,11 @@ use super::GROUP;
 use crate::error::FieldError;
 use crate::kinds::address::{Range, bad_strict_range};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
-use crate::kinds::object::{copy, items, keep_all_but_status};
-use crate::kinds::{KindRules, Object, Subresource};
+use crate::kinds::object::{copy, items, keep_all_but_status, map_mut, text};
+use crate::kinds::{KindRules, Object, Subresource, Writer};
 
 const PATH: &str = "spec.cidrs";
+const DEFAULT: &str = "kubernetes";
 const IMMUTABLE: &str = "field is immutable";
 
 pub(super) const RULES: KindRules = KindRules {
@@ -19,6 +20,7 @@ pub(super) const RULES: KindRules = KindRules {
         object.insert("status".to_owned(), json!({}));
     },
     prepare_update: |new, old| copy(new, old, "status"),
+    stamp,
     validate_create: |object| validate(ranges(object)),
     validate_update: |new, old| {
         let (was, is) = (ranges(old), ranges(new));
@@ -48,6 +50,17 @@ pub(super) const RULES: KindRules = KindRules {
     },
     ..KindRules::PLAIN
 };
+
+/// The range that every cluster has is the server's own: nothing has to be prepared for it.
+fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
+    if old.is_none() && text(new, &["metadata", "name"]) == DEFAULT {
+        let ready = json!({
+            "type": "Ready", "status": "True", "reason": "", "lastTransitionTime": writer.now,
+            "message": "Kubernetes default Service CIDR is ready",
+        });
+        map_mut(new, "status").insert("conditions".to_owned(), json!([ready]));
+    }
+}
 
 fn ranges(object: &Object) -> &[Value] {
     items(object, &["spec", "cidrs"])
