@@ -43,7 +43,9 @@ Measures:
   store ...   memory per idle watcher; create with 1, 64 and 256 writers; update with compare-and-swap;
               list in pages and as one stream; select one of a million by label and by field;
               watch fan-out; writers beside idle and slow watchers; watch lag in a store and across two
+  model ...   decode, default and validate a Pod
   api ...     start and idle memory; create and get, one client and 64 in flight; list in pages and whole;
+              create, get and list of Pods as JSON and as protobuf; a thousand CRDs;
               watch fan-out; watch lag in a server and across two; memory per idle watcher
 Engines:
   SQLite file, SQLite memory, PostgreSQL
@@ -67,6 +69,10 @@ pub struct Sizes {
     pub list: usize,
     /// Objects of the short and of the long list at the API.
     pub api_lists: [usize; 2],
+    /// Pods of a list.
+    pub pods: usize,
+    /// Definitions of custom resources.
+    pub definitions: usize,
     /// Objects among which one is selected.
     pub select: usize,
     /// Watches that get every event.
@@ -86,6 +92,8 @@ impl Sizes {
         rounds: 3,
         list: 100_000,
         api_lists: [10_000, 100_000],
+        pods: 5_000,
+        definitions: 1_000,
         select: 1_000_000,
         watchers: 1_000,
         events: 2_000,
@@ -99,6 +107,8 @@ impl Sizes {
         rounds: 1,
         list: 5_000,
         api_lists: [1_000, 2_000],
+        pods: 500,
+        definitions: 50,
         select: 20_000,
         watchers: 1_000,
         events: 50,

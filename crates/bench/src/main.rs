@@ -5,6 +5,7 @@ mod args;
 mod database;
 mod figure;
 mod machine;
+mod model_level;
 mod objects;
 mod raw;
 mod report;
@@ -23,6 +24,7 @@ async fn main() -> ExitCode {
     let mut report = Report::new(Args::parse());
     let load = machine::load();
     progress(&machine::description());
+    model_level::run(&mut report).await;
     store_level::run(&mut report).await;
     api_level::run(&mut report).await;
     println!("{}. Load average {load} before, {} after.\n", machine::description(), machine::load());

@@ -140,3 +140,77 @@ pub fn create_body(name: &str) -> Bytes {
     }
     object.to_string().into()
 }
+
+/// A Pod as people deploy them: two containers with probes, resources, variables and volumes; about two kilobytes.
+pub fn pod(name: &str) -> serde_json::Value {
+    let probe = |path: &str| json!({"httpGet": {"path": path, "port": 8080}, "periodSeconds": 5, "timeoutSeconds": 1});
+    let resources = json!({
+        "requests": {"cpu": "250m", "memory": "64Mi"}, "limits": {"cpu": "500m", "memory": "128Mi"},
+    });
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {"app": "bench", "tier": "web", "release": "stable"},
+            "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "8080"},
+        },
+        "spec": {
+            "automountServiceAccountToken": false,
+            "containers": [
+                {
+                    "name": "web",
+                    "image": "registry.example.com/web:1.2.3",
+                    "args": ["--listen", ":8080", "--verbose"],
+                    "ports": [{"name": "http", "containerPort": 8080}, {"name": "metrics", "containerPort": 9090}],
+                    "env": [
+                        {"name": "MODE", "value": "production"},
+                        {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                        {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "web", "key": "token"}}},
+                    ],
+                    "resources": resources,
+                    "livenessProbe": probe("/healthz"),
+                    "readinessProbe": probe("/readyz"),
+                    "volumeMounts": [
+                        {"name": "config", "mountPath": "/etc/web", "readOnly": true},
+                        {"name": "cache", "mountPath": "/var/cache/web"},
+                    ],
+                    "securityContext": {"runAsNonRoot": true, "capabilities": {"drop": ["ALL"]}},
+                },
+                {"name": "log", "image": "registry.example.com/log:4.5.6", "resources": resources},
+            ],
+            "volumes": [
+                {"name": "config", "configMap": {"name": "web"}},
+                {"name": "cache", "emptyDir": {"sizeLimit": "1Gi"}},
+            ],
+            "nodeSelector": {"kubernetes.io/os": "linux"},
+            "tolerations": [{"key": "dedicated", "operator": "Equal", "value": "web", "effect": "NoSchedule"}],
+            "terminationGracePeriodSeconds": 30,
+        },
+    })
+}
+
+/// The body of a request that creates a Pod.
+pub fn pod_json(name: &str) -> Bytes {
+    pod(name).to_string().into()
+}
+
+/// The same as protobuf.
+pub fn pod_protobuf(name: &str) -> Bytes {
+    model::protobuf::encode(model::schema::builtin(), &pod(name))
+        .expect("the literal is a Pod, as a test sees")
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_a_pod_are_the_same_pod() {
+        let decoded =
+            model::protobuf::decode(model::schema::builtin(), &pod_protobuf("a"), ("v1", "Pod")).unwrap();
+        assert_eq!(decoded.value["spec"], pod("a")["spec"]);
+    }
+}

@@ -120,9 +120,15 @@ impl Report {
         }
     }
 
-    /// Whether something failed or nothing was measured.
+    /// Whether something failed or nothing was measured. What Kubernetes cannot do beside us is a result.
     pub fn is_broken(&self) -> bool {
-        self.rows.is_empty() || self.rows.iter().any(|row| row.outcome.is_err())
+        self.rows.is_empty() || self.rows.iter().any(|row| row.outcome.is_err() && !self.is_of_peer(row))
+    }
+
+    /// Whether the row stands in the column beside one of ours.
+    fn is_of_peer(&self, row: &Row) -> bool {
+        let is_beside = |other: &Row| other.engine != KUBERNETES && other.measure == row.measure;
+        row.engine == KUBERNETES && self.rows.iter().any(is_beside)
     }
 
     /// The table, as Markdown.
@@ -131,34 +137,41 @@ impl Report {
             "| measure | engine | figure | machine's own limit | ratio | Kubernetes | ratio | goal | | busy on the same cores |\n\
              |---|---|---|---|---|---|---|---|---|---|\n",
         );
-        for row in self.rows.iter().filter(|row| row.engine != KUBERNETES || row.outcome.is_err()) {
+        let is_shown = |row: &&Row| row.engine != KUBERNETES || row.outcome.is_err() && !self.is_of_peer(row);
+        for row in self.rows.iter().filter(is_shown) {
             let peer = self.kubernetes(&row.measure);
             let cells = match &row.outcome {
                 Ok(outcome) => cells(outcome, peer),
-                Err(error) => format!("failed: {} | | | | | | |", error.replace('|', "/").replace('\n', " ")),
+                Err(error) => format!("{} | | | | | | |", failure(error)),
             };
             let _ = writeln!(out, "| {} | {} | {cells} {} |", row.measure, row.engine.name, row.engine.busy);
         }
         out
     }
 
-    fn kubernetes(&self, measure: &str) -> Option<&Figure> {
+    fn kubernetes(&self, measure: &str) -> Option<Result<&Figure, &str>> {
         let row = self.rows.iter().find(|row| row.engine == KUBERNETES && row.measure == measure)?;
-        row.outcome.as_ref().ok().map(|outcome| &outcome.figure)
+        Some(row.outcome.as_ref().map(|outcome| &outcome.figure).map_err(String::as_str))
     }
 }
 
-fn cells(outcome: &Outcome, peer: Option<&Figure>) -> String {
+fn failure(error: &str) -> String {
+    format!("failed: {}", error.replace('|', "/").replace('\n', " "))
+}
+
+fn cells(outcome: &Outcome, peer: Option<Result<&Figure, &str>>) -> String {
     let Outcome { figure, limit, goal } = outcome;
     let (limit_text, ratio) = match limit {
         Some((limit, what)) => (format!("{limit}: {what}"), figure.compared(limit)),
         None => ("–".to_owned(), "–".to_owned()),
     };
     let (peer_text, times) = match peer {
-        Some(peer) => (peer.to_string(), format!("{:.1} × better", figure.times_better(peer))),
+        Some(Ok(peer)) => (peer.to_string(), format!("{:.1} × better", figure.times_better(peer))),
+        Some(Err(error)) => (failure(error), "–".to_owned()),
         None => ("–".to_owned(), "–".to_owned()),
     };
-    let verdict = match goal.is_met(figure, limit.as_ref().map(|(limit, _)| limit), peer) {
+    let verdict = match goal.is_met(figure, limit.as_ref().map(|(limit, _)| limit), peer.and_then(Result::ok))
+    {
         Some(true) => "met",
         Some(false) => "**missed**",
         None => "",

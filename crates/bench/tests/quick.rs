@@ -15,6 +15,15 @@ fn every_measure_of_the_store_in_memory_gives_a_row() {
 }
 
 #[test]
+fn a_pod_is_decoded_and_validated_in_both_forms() {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_bench")).args(["--quick", "--only", "^model"]).output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{table}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(table.lines().filter(|line| line.starts_with("| model")).count(), 2, "{table}");
+}
+
+#[test]
 fn a_pattern_that_names_nothing_is_a_failure() {
     let output =
         Command::new(env!("CARGO_BIN_EXE_bench")).args(["--only", "nothing like this"]).output().unwrap();

@@ -21,6 +21,10 @@ use super::Endpoint;
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
+/// The media types of the API.
+pub const JSON: &str = "application/json";
+pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
 /// How much of an error's body is shown.
 const SHOWN: usize = 300;
 
@@ -29,6 +33,7 @@ const SHOWN: usize = 300;
 pub struct Connection {
     sender: SendRequest<Full<Bytes>>,
     origin: Arc<str>,
+    media: &'static str,
 }
 
 /// Several connections to one server, used in turn. They are closed with this value.
@@ -62,6 +67,13 @@ impl Client {
         Ok(Self { connections: opened, next: AtomicUsize::new(0), _drivers: drivers })
     }
 
+    /// Sends and asks for this media type instead of JSON.
+    #[must_use]
+    pub fn speaking(mut self, media: &'static str) -> Self {
+        self.connections.iter_mut().for_each(|connection| connection.media = media);
+        self
+    }
+
     /// The connection whose turn it is.
     pub fn connection(&self) -> &Connection {
         &self.connections[self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len()]
@@ -88,7 +100,7 @@ async fn open(endpoint: &Endpoint, drivers: &mut JoinSet<()>) -> Result<Connecti
         // Whoever waits for an answer on a broken connection is told so.
         let _ = driver.await;
     });
-    Ok(Connection { sender, origin: format!("https://{}", endpoint.address).into() })
+    Ok(Connection { sender, origin: format!("https://{}", endpoint.address).into(), media: JSON })
 }
 
 impl Connection {
@@ -96,9 +108,9 @@ impl Connection {
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.origin));
         if !body.is_empty() {
-            request = request.header(http::header::CONTENT_TYPE, "application/json");
+            request = request.header(http::header::CONTENT_TYPE, self.media);
         }
-        let request = request.header(http::header::ACCEPT, "application/json").body(Full::new(body))?;
+        let request = request.header(http::header::ACCEPT, self.media).body(Full::new(body))?;
         let mut sender = self.sender.clone();
         sender.ready().await?;
         let response = sender.send_request(request).await?;

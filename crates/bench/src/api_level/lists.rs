@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::client::{Received, text_of};
-use super::requests::{OBJECTS, create_namespace, create_range};
+use super::requests::{Subject, create_range};
 use super::{Client, Server};
 use crate::args::Sizes;
 use crate::figure::{Figure, Goal, Unit, show};
@@ -25,24 +25,25 @@ pub struct Bench {
     client: Client,
     raw: Client,
     pids: Vec<u32>,
+    subject: Subject,
     objects: usize,
 }
 
 impl Bench {
-    /// For a server with nothing in it.
-    pub async fn new(server: &Server, raw: &RawServer) -> Result<Self> {
-        create_namespace(server).await?;
+    /// For a server with the namespace and so many objects in it.
+    pub async fn new(server: &Server, raw: &RawServer, subject: Subject, objects: usize) -> Result<Self> {
         Ok(Self {
-            client: Client::connect(&server.endpoint, 4).await?,
+            client: Client::connect(&server.endpoint, 4).await?.speaking(subject.media),
             raw: Client::connect(&raw.endpoint, 1).await?,
             pids: server.pids(),
-            objects: 0,
+            subject,
+            objects,
         })
     }
 
     /// Creates objects until there are so many.
     pub async fn fill(&mut self, count: usize) -> Result<()> {
-        create_range(&self.client, self.objects..count, IN_FLIGHT).await?;
+        create_range(&self.client, self.subject, self.objects..count, IN_FLIGHT).await?;
         self.objects = count;
         Ok(())
     }
@@ -82,12 +83,12 @@ impl Bench {
     }
 
     async fn list_whole(&self) -> Result<Received> {
-        self.client.connection().receive(OBJECTS).await
+        self.client.connection().receive(self.subject.collection).await
     }
 
     async fn list_in_pages(&self) -> Result<usize> {
         let connection = self.client.connection();
-        let first = format!("{OBJECTS}?limit=500");
+        let first = format!("{}?limit=500", self.subject.collection);
         let mut path = first.clone();
         let (mut bytes, mut pages) = (0, 0);
         loop {

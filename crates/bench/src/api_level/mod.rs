@@ -1,9 +1,11 @@
 //! The API, called over TLS by a client that is a process of its own: a real server, and its peer.
 
 mod client;
+mod definitions;
 mod endpoint;
 mod kubernetes;
 mod lists;
+mod pods;
 mod requests;
 mod server;
 mod startup;
@@ -77,6 +79,8 @@ fn all_measures(report: &Report) -> Vec<String> {
     for count in report.sizes.api_lists {
         names.extend([PAGES, WHOLE, FIRST, GROWTH].map(|name| sized(name, count)));
     }
+    names.extend(pods::measures(report.sizes));
+    names.extend(definitions::measures(report.sizes));
     names
 }
 
@@ -143,6 +147,16 @@ async fn on_engine(report: &mut Report, engine: Engine, programs: &Programs) {
     starting(report, engine, programs).await;
     let done = requesting(report, engine, programs).await;
     report.section("api requests", engine, done);
+    // What their form costs does not depend on the engine.
+    if engine != POSTGRES {
+        let done = pods::run(report, engine, programs).await;
+        report.section("api pods", engine, done);
+    }
+    // Kubernetes needs minutes and gigabytes for them.
+    if engine == SQLITE {
+        let done = definitions::run(report, engine, programs).await;
+        report.section("api definitions", engine, done);
+    }
     let done = watching(report, engine, programs).await;
     report.section("api watches", engine, done);
     let done = listing(report, engine, programs).await;
@@ -166,7 +180,8 @@ async fn requesting(report: &mut Report, engine: Engine, programs: &Programs) ->
     let sizes = report.sizes;
     let raw = RawServer::start().await?;
     let running = programs.start(engine).await?;
-    let bench = requests::Bench::new(&running.server, &raw).await?;
+    requests::create_namespace(&running.server).await?;
+    let bench = requests::Bench::new(&running.server, &raw, requests::CONFIG_MAPS).await?;
     report.measure(CREATE_ONE, engine, bench.create_one(sizes)).await;
     report.measure(GET_ONE, engine, bench.get_one(sizes)).await;
     report.measure(CREATE_MANY, engine, bench.create_many(sizes)).await;
@@ -202,7 +217,8 @@ async fn listing(report: &mut Report, engine: Engine, programs: &Programs) -> Re
     let Some(most) = sizes.api_lists.into_iter().rfind(wanted) else { return Ok(()) };
     let raw = RawServer::start().await?;
     let running = programs.start(engine).await?;
-    let mut bench = lists::Bench::new(&running.server, &raw).await?;
+    requests::create_namespace(&running.server).await?;
+    let mut bench = lists::Bench::new(&running.server, &raw, requests::CONFIG_MAPS, 0).await?;
     for count in sizes.api_lists.into_iter().filter(|&count| count <= most) {
         progress(&format!("         creating {count} objects on {}", engine.name));
         bench.fill(count).await?;

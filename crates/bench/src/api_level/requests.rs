@@ -8,7 +8,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
-use super::client::Connection;
+use super::client::{Connection, JSON};
 use super::{Client, Server};
 use crate::args::Sizes;
 use crate::figure::{Figure, Goal, Unit, show};
@@ -27,12 +27,30 @@ const CONNECTIONS: usize = 4;
 /// Where the objects are.
 pub const OBJECTS: &str = "/api/v1/namespaces/bench/configmaps";
 
+/// What is made and read, and in which form.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// The path of the collection.
+    pub collection: &'static str,
+    /// The media type.
+    pub media: &'static str,
+    /// The body of the request that makes the object of this name.
+    pub body: fn(&str) -> Bytes,
+    /// What the names begin with.
+    pub prefix: &'static str,
+}
+
+/// Objects of a kilobyte that cost little to check.
+pub const CONFIG_MAPS: Subject =
+    Subject { collection: OBJECTS, media: JSON, body: create_body, prefix: "object" };
+
 /// A server, and the raw one beside it, with a client for each.
 pub struct Bench {
     client: Client,
     raw: Client,
     raw_path: String,
     pids: Vec<u32>,
+    subject: Subject,
     names: Arc<AtomicU64>,
     some_object: String,
 }
@@ -51,18 +69,19 @@ pub async fn create(connection: &Connection, name: &str) -> Result<Bytes> {
 }
 
 impl Bench {
-    /// For a server with nothing in it.
-    pub async fn new(server: &Server, raw: &RawServer) -> Result<Self> {
-        create_namespace(server).await?;
-        let client = Client::connect(&server.endpoint, CONNECTIONS).await?;
-        let answer = create(client.connection(), "some-object").await?;
+    /// For a server with the namespace and nothing in it.
+    pub async fn new(server: &Server, raw: &RawServer, subject: Subject) -> Result<Self> {
+        let client = Client::connect(&server.endpoint, CONNECTIONS).await?.speaking(subject.media);
+        let name = format!("some-{}", subject.prefix);
+        let answer = client.connection().post(subject.collection, (subject.body)(&name)).await?;
         Ok(Self {
             client,
             raw: Client::connect(&raw.endpoint, CONNECTIONS).await?,
             raw_path: format!("/bytes/{}", answer.len()),
             pids: server.pids(),
+            subject,
             names: Arc::new(AtomicU64::new(0)),
-            some_object: format!("{OBJECTS}/some-object"),
+            some_object: format!("{}/{name}", subject.collection),
         })
     }
 
@@ -119,7 +138,7 @@ impl Bench {
     }
 
     fn creating(&self) -> Job {
-        Job::Create(Arc::clone(&self.names))
+        Job::Create(self.subject, Arc::clone(&self.names))
     }
 }
 
@@ -127,7 +146,7 @@ impl Bench {
 #[derive(Clone)]
 enum Job {
     Get(String),
-    Create(Arc<AtomicU64>),
+    Create(Subject, Arc<AtomicU64>),
 }
 
 impl Job {
@@ -139,11 +158,11 @@ impl Job {
                 connection.get(path).await?;
                 Ok(started.elapsed())
             }
-            Self::Create(names) => {
-                let name = format!("object-{:08}", names.fetch_add(1, Ordering::Relaxed));
-                let body = create_body(&name);
+            Self::Create(subject, names) => {
+                let name = format!("{}-{:08}", subject.prefix, names.fetch_add(1, Ordering::Relaxed));
+                let body = (subject.body)(&name);
                 let started = Instant::now();
-                connection.post(OBJECTS, body).await?;
+                connection.post(subject.collection, body).await?;
                 Ok(started.elapsed())
             }
         }
@@ -187,13 +206,19 @@ async fn in_flight(client: &Client, stretch: Duration, job: &Job) -> Result<(f64
 }
 
 /// Creates the objects from one number to another, many in flight.
-pub async fn create_range(client: &Client, range: std::ops::Range<usize>, in_flight: usize) -> Result<()> {
+pub async fn create_range(
+    client: &Client,
+    subject: Subject,
+    range: std::ops::Range<usize>,
+    in_flight: usize,
+) -> Result<()> {
     let mut tasks = JoinSet::new();
     for lane in 0..in_flight {
         let (connection, range) = (client.connection().clone(), range.clone());
         tasks.spawn(async move {
             for number in range.skip(lane).step_by(in_flight) {
-                create(&connection, &format!("object-{number:08}")).await?;
+                let body = (subject.body)(&format!("{}-{number:08}", subject.prefix));
+                connection.post(subject.collection, body).await?;
             }
             anyhow::Ok(())
         });

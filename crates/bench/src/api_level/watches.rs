@@ -13,7 +13,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::client::{Connection, text_of};
-use super::requests::{OBJECTS, create, create_range};
+use super::requests::{CONFIG_MAPS, OBJECTS, create, create_range};
 use super::{Client, Server};
 use crate::args::Sizes;
 use crate::figure::{Figure, Goal, Unit, show};
@@ -138,7 +138,7 @@ pub async fn fan_out(server: &Server, raw: &RawServer, sizes: Sizes) -> Result<O
     ready.wait().await;
     let before = machine::cpu_seconds_of(&server.pids())?;
     let begin = Instant::now();
-    create_range(&writing, 0..events, IN_FLIGHT).await?;
+    create_range(&writing, CONFIG_MAPS, 0..events, IN_FLIGHT).await?;
     let mut bytes = 0;
     while let Some(received) = tasks.join_next().await {
         bytes += received??;

@@ -1,0 +1,78 @@
+//! What the server does with a Pod between the wire and the store, alone on one core.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use model::kinds::{self, Object, Writer};
+use model::schema::{self, check};
+use model::validation::validate_object_meta;
+use model::{Encoded, json, protobuf};
+use serde_json::Value;
+
+use crate::figure::{Figure, Goal, Unit, show};
+use crate::objects::{pod_json, pod_protobuf};
+use crate::report::{Engine, Outcome, Report};
+use crate::stats::Latencies;
+
+const IN_PROCESS: Engine = Engine { name: "in process", busy: "bench" };
+const FROM_JSON: &str = "model decode and validate a pod, JSON";
+const FROM_PROTOBUF: &str = "model decode and validate a pod, protobuf";
+const POD: (&str, &str) = ("v1", "Pod");
+
+/// Times in a round.
+const TIMES: usize = 2_000;
+
+/// Both forms.
+pub async fn run(report: &mut Report) {
+    let rounds = report.sizes.rounds;
+    report.measure(FROM_JSON, IN_PROCESS, async { from_json(TIMES * rounds) }).await;
+    report.measure(FROM_PROTOBUF, IN_PROCESS, async { from_protobuf(TIMES * rounds) }).await;
+}
+
+fn from_json(times: usize) -> Result<Outcome> {
+    let body = pod_json("some-pod");
+    measured(times, body.len(), || Ok(json::parse(&body)?.value))
+}
+
+fn from_protobuf(times: usize) -> Result<Outcome> {
+    let body = pod_protobuf("some-pod");
+    measured(times, body.len(), || Ok(protobuf::decode(schema::builtin(), &body, POD)?.value))
+}
+
+fn measured(times: usize, size: usize, decode: impl Fn() -> Result<Value>) -> Result<Outcome> {
+    let (mut all, mut decoding) = (Latencies::default(), Latencies::default());
+    for _ in 0..times {
+        let started = Instant::now();
+        let value = decode()?;
+        decoding.push(started.elapsed());
+        black_box(accepted(value)?);
+        all.push(started.elapsed());
+    }
+    let size = show(size as f64, Unit::Bytes);
+    Ok(Outcome::of(Figure::time(all.median()).with(format!("of {size}")))
+        .beside(Figure::time(decoding.median()), "decoding alone")
+        .goal(Goal::Below(100e-6)))
+}
+
+/// The way of a new object: types, defaults, preparation, validation, and the bytes that are stored.
+fn accepted(mut value: Value) -> Result<Encoded> {
+    let rules = kinds::rules("", POD.1).context("pods have rules")?;
+    let type_id = schema::builtin().by_kind("", POD.0, POD.1).context("pods have a schema")?;
+    check(schema::builtin(), type_id, &mut value)?;
+    let Value::Object(mut object): Value = value else { anyhow::bail!("a pod is an object") };
+    (rules.default)(&mut object);
+    (rules.prepare_create)(&mut object);
+    let writer = Writer { name: "bench", uid: "", groups: &[], now: "2026-01-01T00:00:00Z" };
+    (rules.stamp)(&mut object, None, &writer);
+    let errors = problems(rules, &object);
+    ensure!(errors.is_empty(), "the pod is refused: {errors:?}");
+    (rules.canonicalize)(&mut object);
+    Ok(Encoded::new(&object))
+}
+
+fn problems(rules: &kinds::KindRules, object: &Object) -> Vec<model::error::FieldError> {
+    let mut errors = validate_object_meta(object, true, rules.name);
+    errors.extend((rules.validate_create)(object));
+    errors
+}
