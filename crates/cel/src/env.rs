@@ -21,7 +21,7 @@ pub struct Env {
 /// What the libraries bring.
 #[derive(Default)]
 pub(crate) struct Base {
-    pub functions: HashMap<&'static str, Vec<Overload>>,
+    pub functions: HashMap<&'static str, Vec<Arc<Overload>>>,
     pub macros: HashMap<MacroKey, Macro>,
     pub types: HashMap<String, Type>,
     pub estimates: HashMap<&'static str, Estimate>,
@@ -44,7 +44,7 @@ impl Env {
             .extend(syntax::standard_macros().into_iter().map(|expansion| (expansion.key(), expansion)));
         for library in library::standard().into_iter().chain(libraries) {
             for (name, overload) in library.functions {
-                base.functions.entry(name).or_default().push(overload);
+                base.functions.entry(name).or_default().push(Arc::new(overload));
             }
             base.macros.extend(library.macros.into_iter().map(|expansion| (expansion.key(), expansion)));
             base.types.extend(library.types.into_iter().map(|ty| (ty.name().to_owned(), ty)));

@@ -70,11 +70,13 @@ impl Validator<'_> {
     }
 
     fn constant_argument(&mut self, function: &str, args: &[Expr]) {
-        let Some(Expr { id, kind: ExprKind::Literal(Literal::String(text)) }) = args.first() else { return };
-        let is_good = match function {
-            "duration" => Duration::parse(text).is_some(),
-            "timestamp" => matches!(Timestamp::parse(text), Some(Ok(_))),
-            "matches" => pattern::compile(text).is_ok(),
+        let Some(Expr { id, kind: ExprKind::Literal(literal) }) = args.first() else { return };
+        let is_good = match (function, literal) {
+            ("duration", Literal::String(text)) => Duration::parse(text).is_some(),
+            ("duration", Literal::Int(_)) => false,
+            ("timestamp", Literal::String(text)) => matches!(Timestamp::parse(text), Some(Ok(_))),
+            ("timestamp", Literal::Int(seconds)) => Timestamp::new(*seconds, 0).is_ok(),
+            ("matches", Literal::String(text)) => pattern::compile(text).is_ok(),
             _ => return,
         };
         if !is_good {

@@ -1,6 +1,6 @@
 //! What an expression may cost, from its tree and from what is declared of the variables.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     CallEstimate, CostEstimate, CostNode, EstimateCall, LIST_CREATE, MAP_CREATE, STRUCT_CREATE, SizeEstimate,
@@ -174,7 +174,7 @@ impl<'e> Estimator<'e> {
         target_cost.plus(cost)
     }
 
-    fn overloads(&self, expr: &Expr) -> Option<Vec<&'e Overload>> {
+    fn overloads(&self, expr: &Expr) -> Option<Vec<&'e Arc<Overload>>> {
         match self.checked.reference(expr)? {
             Reference::Overloads(name, indexes) => {
                 let all = &self.env.base.functions[name];

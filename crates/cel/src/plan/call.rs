@@ -1,8 +1,10 @@
 //! Calls: operators that have steps of their own, and functions with their overloads.
 
+use std::sync::Arc;
+
 use super::{Attribute, Base, CallNode, Grow, More, Node, Planner, Step, StepKey, into_attribute};
 use crate::{
-    Error, Overload, Result, Type, Value,
+    Error, Overload, Result, Value,
     check::Reference,
     cost::LIST_CREATE,
     pattern,
@@ -79,7 +81,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    fn overloads(&self, expr: &Expr) -> Result<(&'static str, Vec<&'p Overload>)> {
+    fn overloads(&self, expr: &Expr) -> Result<(&'static str, Vec<&'p Arc<Overload>>)> {
         let Some(Reference::Overloads(name, indexes)) = self.checked.reference(expr) else {
             return Err(Error::no_such_overload());
         };
@@ -87,7 +89,7 @@ impl<'p> Planner<'p> {
         Ok((name, indexes.iter().map(|index| &all[*index]).collect()))
     }
 
-    fn single_overload(&self, expr: &Expr) -> Option<&'p Overload> {
+    fn single_overload(&self, expr: &Expr) -> Option<&'p Arc<Overload>> {
         match self.overloads(expr).ok()?.1[..] {
             [overload] => Some(overload),
             _ => None,
@@ -133,7 +135,7 @@ impl<'p> Planner<'p> {
         if is_constant { Ok(Node::Constant(run::constant(&call)?)) } else { Ok(Node::Call(Box::new(call))) }
     }
 
-    fn constant_pattern(&self, overloads: &[&Overload], args: &[Node]) -> Result<Option<regex::Regex>> {
+    fn constant_pattern(&self, overloads: &[&Arc<Overload>], args: &[Node]) -> Result<Option<regex::Regex>> {
         let index = overloads.iter().find_map(|overload| overload.pattern);
         match index.and_then(|index| args.get(index)) {
             Some(Node::Constant(Value::String(text))) => pattern::compile(text).map(Some).map_err(Error::new),
@@ -143,16 +145,7 @@ impl<'p> Planner<'p> {
 }
 
 fn is_primitive(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::Bool(_)
-            | Value::Int(_)
-            | Value::Uint(_)
-            | Value::Double(_)
-            | Value::String(_)
-            | Value::Null
-            | Value::Type(Type::Error)
-    )
+    matches!(value, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_))
 }
 
 /// `a[b]` as a step into `a`.

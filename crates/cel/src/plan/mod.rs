@@ -109,7 +109,7 @@ pub(crate) struct CallNode {
     pub function: &'static str,
     /// The overload, if the types of the arguments decide it.
     pub overload: &'static str,
-    pub candidates: Vec<Overload>,
+    pub candidates: Vec<Arc<Overload>>,
     pub args: Vec<Node>,
     pub regex: Option<Regex>,
     pub costs: [Option<RuntimeCost>; 2],

@@ -5,6 +5,8 @@ mod lexer;
 mod macros;
 mod parser;
 mod source;
+#[cfg(test)]
+mod tests;
 mod token;
 mod unescape;
 

@@ -1,6 +1,6 @@
 //! Times and spans from text.
 
-use jiff::civil;
+use jiff::{civil, tz::TimeZoneDatabase};
 
 use super::{Duration, EPOCH, Timestamp};
 use crate::{Error, Result};
@@ -127,14 +127,10 @@ fn zone_seconds(text: &str) -> Option<i64> {
     Some(sign * (number(text.get(1..3)?, 24)? * 3600 + number(text.get(4..)?, 59)? * 60))
 }
 
-/// How far east the zone is that a function's argument names: `UTC`, or hours and minutes such as `+02:00`.
-pub(crate) fn zone_offset(zone: &str) -> Result<i64> {
-    let Some((hours, minutes)) = zone.split_once(':') else {
-        return match zone {
-            "" | "UTC" | "GMT" | "Etc/UTC" => Ok(0),
-            _ => Err(Error::new(format!("unknown time zone {zone}"))),
-        };
-    };
+/// How far east of Greenwich a zone is at a time, in seconds. A zone is a name such as `Europe/Berlin`, or hours and
+/// minutes such as `+02:00`.
+pub(crate) fn zone_offset(zone: &str, time: Timestamp) -> Result<i64> {
+    let Some((hours, minutes)) = zone.split_once(':') else { return named_offset(zone, time) };
     let parse = |text: &str| {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let parsed = number(digits, 99_999).filter(|_| !digits.is_empty());
@@ -144,4 +140,17 @@ pub(crate) fn zone_offset(zone: &str) -> Result<i64> {
     let (hours, minutes) = (parse(hours)?, parse(minutes)?);
     let minutes = if zone.starts_with('-') { hours * 60 - minutes } else { hours * 60 + minutes };
     Ok(minutes * 60)
+}
+
+fn named_offset(zone: &str, time: Timestamp) -> Result<i64> {
+    if matches!(zone, "" | "UTC") {
+        return Ok(0);
+    }
+    // The zones of the dependency, and not those of the machine: what an expression computes does not hang on it.
+    let known = TimeZoneDatabase::bundled().get(zone);
+    let known = known.map_err(|_| Error::new(format!("unknown time zone {zone}")))?;
+    // The last day of the year 9999 is out of its bounds; by then every zone has its last rule.
+    let nearest = if time.seconds() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+    let time = jiff::Timestamp::from_second(time.seconds()).unwrap_or(nearest);
+    Ok(known.to_offset(time).seconds().into())
 }

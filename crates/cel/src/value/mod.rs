@@ -199,9 +199,8 @@ impl<'a> Value<'a> {
             Value::Duration(span) => span.nanos == 0,
             Value::List(list) => list.is_empty(),
             Value::Map(map) => map.is_empty(),
-            Value::Optional(value) => value.as_ref().is_none_or(|value| value.is_zero()),
             Value::Opaque(value) => value.is_zero(),
-            Value::Timestamp(_) | Value::Type(_) => false,
+            Value::Timestamp(_) | Value::Type(_) | Value::Optional(_) => false,
         }
     }
 

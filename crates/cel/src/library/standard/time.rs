@@ -52,7 +52,7 @@ fn of_span(id: &'static str, call: Implementation) -> Overload {
 fn part<'a>(args: &[Value<'a>], part: impl Fn(DateTime) -> i64) -> Result<Value<'a>> {
     let Value::Timestamp(time) = &args[0] else { return Err(Error::no_such_overload()) };
     let offset = match args.get(1) {
-        Some(zone) => zone_offset(zone.as_str()?)?,
+        Some(zone) => zone_offset(zone.as_str()?, *time)?,
         None => 0,
     };
     Ok(Value::Int(part(time.civil(offset)?)))
