@@ -7,6 +7,8 @@ mod quoting;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::Revision;
@@ -402,12 +404,9 @@ fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> String
     if kind.is_empty() && errors.is_empty() {
         return "the server rejected our request due to an error in our request".to_owned();
     }
-    let mut messages: Vec<String> = Vec::with_capacity(errors.len());
-    for message in errors.iter().map(FieldError::to_string) {
-        if !messages.contains(&message) {
-            messages.push(message);
-        }
-    }
+    let mut seen = HashSet::with_capacity(errors.len());
+    let mut messages: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+    messages.retain(|message| seen.insert(message.clone()));
     let subject = format!("{} {} is invalid", qualified(kind, group), quote(name));
     match messages.as_slice() {
         [] => subject,

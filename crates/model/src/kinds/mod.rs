@@ -47,6 +47,7 @@ pub use address::strict_ip;
 pub(crate) use address::{ip, is_range};
 pub use age::human_duration;
 pub(crate) use age::since;
+pub use apiextensions::approval_condition;
 pub use autoscaling::{scale_of, set_scale, validate_scale};
 pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
 pub use columns::Column;

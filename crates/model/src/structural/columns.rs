@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 use super::json_path::{Found, JsonPath, shown};
 use crate::kinds::since;
 
+/// The first power of two that is no integer of 64 bits.
+const TOO_GREAT: f64 = 9_223_372_036_854_775_808.0;
+
 /// The columns of one version: the name, and those of `additionalPrinterColumns`.
 #[derive(Debug)]
 pub struct Columns {
@@ -85,13 +88,12 @@ impl Column {
     }
 }
 
-/// A number without what is behind its point.
+/// A number without what is behind its point; one that is too great becomes the least, as in Go.
 fn whole(number: &serde_json::Number) -> Value {
-    match number.as_i64() {
-        Some(integer) => integer.into(),
-        #[expect(clippy::cast_possible_truncation, reason = "a conversion that saturates is what is wanted")]
-        None => (number.as_f64().unwrap_or_default() as i64).into(),
-    }
+    let float = || number.as_f64().filter(|float| float.abs() < TOO_GREAT);
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is not wanted, and the rest fits")]
+    let truncated = || float().map_or(i64::MIN, |float| float as i64);
+    number.as_i64().unwrap_or_else(truncated).into()
 }
 
 fn age(time: &str, now: Timestamp) -> Value {

@@ -16,9 +16,11 @@ pub fn root(schema: &Value) -> Node {
     root
 }
 
-/// Compiles a schema with its defaults as they are.
-pub fn unpruned(schema: &Map<String, Value>) -> Node {
-    node(schema)
+impl Node {
+    /// Compiles a schema that need not be valid, with its defaults as they are.
+    pub fn of_schema(schema: &Map<String, Value>) -> Self {
+        node(schema)
+    }
 }
 
 fn node(schema: &Map<String, Value>) -> Node {

@@ -5,14 +5,13 @@ use serde_json::{Map, Value};
 use super::at::At;
 use super::node::Node;
 use super::prune::{META_FIELDS, prune_value};
-use super::{compile, metadata, validate};
+use super::{metadata, validate};
 use crate::error::FieldError;
 
 /// What is wrong with the defaults of a structural schema.
-pub fn bad_defaults(schema: &Map<String, Value>, at: &At<'_>) -> Vec<FieldError> {
-    let root = compile::unpruned(schema);
+pub fn bad_defaults(root: &Node, at: &At<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    visit(&root, true, None, at, &mut errors);
+    visit(root, true, None, at, &mut errors);
     errors
 }
 

@@ -49,12 +49,21 @@ fn unescaped(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
-        match (c, if c == '\\' { characters.next() } else { None }) {
-            ('\\', Some('\'')) => out.push('\''),
-            ('\\', Some('\\')) => out.push('\\'),
-            ('\\', _) => return Err("invalid string literal: invalid escape".to_owned()),
-            (c, _) => out.push(c),
+        if c != '\\' {
+            out.push(c);
+            continue;
         }
+        out.push(match characters.next() {
+            Some('a') => '\x07',
+            Some('b') => '\x08',
+            Some('f') => '\x0c',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some('v') => '\x0b',
+            Some(c @ ('\'' | '\\')) => c,
+            _ => return Err("invalid string literal: invalid escape".to_owned()),
+        });
     }
     Ok(out)
 }

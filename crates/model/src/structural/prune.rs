@@ -9,6 +9,10 @@ use super::node::{Node, Values};
 /// What an object with kind and version has without a word in its schema.
 pub const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
+/// How much of what was dropped is told: one long name could be in very many paths.
+const REPORTED_MAX: usize = 1000;
+const REPORTED_BYTES_MAX: usize = 1 << 20;
+
 /// Prunes an object and returns the paths of what was dropped, sorted.
 pub fn prune(root: &Node, object: &mut Map<String, Value>) -> Vec<String> {
     let mut pruning = Pruning::default();
@@ -30,6 +34,7 @@ pub fn prune_value(node: &Node, is_resource: bool, value: &mut Value) {
 struct Pruning {
     path: String,
     dropped: Vec<String>,
+    reported_bytes: usize,
 }
 
 impl Pruning {
@@ -52,7 +57,7 @@ impl Pruning {
             self.enter_key(key);
             let kept = self.field(node, key, value) || keeps;
             if !kept {
-                self.dropped.push(self.path.clone());
+                self.report();
             }
             self.path.truncate(start);
             kept
@@ -78,6 +83,14 @@ impl Pruning {
             write!(self.path, "[{index}]").expect("writing to a String cannot fail");
             self.value(items, keeps, item);
             self.path.truncate(start);
+        }
+    }
+
+    /// Notes what was dropped, unless nobody needs more.
+    fn report(&mut self) {
+        if self.dropped.len() < REPORTED_MAX && self.reported_bytes < REPORTED_BYTES_MAX {
+            self.reported_bytes += self.path.len();
+            self.dropped.push(self.path.clone());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::json_path::{JsonPath, shown};
+use super::json_path::{Found, JsonPath, shown};
 
 /// The `selectableFields` of one version.
 #[derive(Debug, Default)]
@@ -27,6 +27,10 @@ impl Selectable {
     /// The value of a field as selectors compare it; empty if there is none.
     pub fn value(&self, object: &Map<String, Value>, name: &str) -> String {
         let field = self.fields.iter().find(|(field, _)| **field == *name);
-        field.and_then(|(_, path)| path.first(object)).map(|value| shown(&value)).unwrap_or_default()
+        let found = field.and_then(|(_, path)| path.first(object));
+        found
+            .filter(|found| !matches!(found, Found::Value(Value::Null)))
+            .map(|found| shown(&found))
+            .unwrap_or_default()
     }
 }

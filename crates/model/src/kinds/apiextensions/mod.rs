@@ -18,6 +18,8 @@ use crate::error::{FieldError, quote};
 use crate::structural::Format;
 use spec::Layout;
 
+pub use approval::approval_condition;
+
 const SERVICE_PORT: i64 = 443;
 
 pub(super) const RULES: &[KindRules] = &[KindRules {

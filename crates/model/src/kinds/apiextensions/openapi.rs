@@ -3,14 +3,13 @@
 use serde_json::Value;
 
 use super::lists::bad_list_type;
+use super::schema::ERRORS_MAX;
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, text};
-use crate::structural::{At, Structural, field_path};
+use crate::structural::At;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-const REASONS: [&str; 4] =
-    ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 const META_FIELDS: [&str; 3] = ["metadata", "kind", "apiVersion"];
 
 /// What is particular to a place.
@@ -56,6 +55,9 @@ fn visit_boxed<'a>(schema: &'a Object, see: &mut dyn FnMut(&'a Object)) {
 }
 
 fn check(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    if errors.len() > ERRORS_MAX {
+        return;
+    }
     unsupported(schema, at, around, errors);
     if is_true(schema, &["uniqueItems"]) {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -81,7 +83,6 @@ fn check(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<Fiel
     }
     bad_map_type(schema, at, errors);
     bad_list_type(schema, at, errors);
-    bad_rules(schema, at, errors);
 }
 
 fn check_list(schema: &Object, key: &str, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
@@ -166,56 +167,5 @@ fn bad_map_type(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
     let types = ["atomic", "granular"];
     if !types.contains(&map_type) {
         errors.push(FieldError::not_supported(place("x-kubernetes-map-type"), map_type, &types));
-    }
-}
-
-/// The form of the rules of a schema.
-fn bad_rules(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
-    let place = At::field(Some(at), "x-kubernetes-validations");
-    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten();
-    for (index, rule) in rules.enumerate() {
-        if let Some(rule) = rule.as_object() {
-            bad_rule(schema, rule, &At::index(Some(&place), index), errors);
-        }
-    }
-}
-
-fn bad_rule(schema: &Object, rule: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
-    let place = |key: &str| At::field(Some(at), key).to_string();
-    let has_break = |text: &str| text.contains(['\n', '\r']);
-    let (message, expression) = (text(rule, &["message"]), text(rule, &["rule"]).trim());
-    if expression.is_empty() {
-        errors.push(FieldError::required(place("rule"), "rule is not specified"));
-    } else if !message.is_empty() && message.trim().is_empty() {
-        errors.push(FieldError::invalid(place("message"), message, "must be non-empty if specified"));
-    } else if has_break(message.trim()) {
-        errors.push(FieldError::invalid(place("message"), message, "must not contain line breaks"));
-    } else if has_break(expression) && message.trim().is_empty() {
-        let detail = "message must be specified if rule contains line breaks";
-        errors.push(FieldError::required(place("message"), detail));
-    }
-    let message_expression = text(rule, &["messageExpression"]);
-    if !message_expression.is_empty() && message_expression.trim().is_empty() {
-        let detail = "messageExpression must be non-empty if specified";
-        errors.push(FieldError::required(place("messageExpression"), detail));
-    }
-    if let Some(reason) =
-        rule.get("reason").and_then(Value::as_str).filter(|reason| !REASONS.contains(reason))
-    {
-        errors.push(FieldError::not_supported(place("reason"), reason, &REASONS));
-    }
-    let path = text(rule, &["fieldPath"]);
-    let mut refuse = |detail| errors.push(FieldError::invalid(place("fieldPath"), path, detail));
-    if !path.is_empty() && path.trim().is_empty() {
-        refuse("must be non-empty if specified");
-    }
-    if has_break(path) {
-        refuse("must not contain line breaks");
-    }
-    if !path.is_empty() {
-        let structural = Structural::compile(&Value::Object(schema.clone()), false);
-        if field_path::resolve(structural.root(), path, true).is_err() {
-            refuse("must be a valid path");
-        }
     }
 }

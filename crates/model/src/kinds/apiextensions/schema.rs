@@ -7,7 +7,10 @@ use super::{openapi, structural};
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, text};
-use crate::structural::{At, bad_defaults};
+use crate::structural::{At, Node, bad_defaults, rules};
+
+/// A schema with more errors than this is read no further.
+pub const ERRORS_MAX: usize = 1000;
 
 /// What may stand at the root of a schema whose status is written by itself, by the names that Go gives it.
 const AT_ROOT_WITH_STATUS: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum \
@@ -51,14 +54,19 @@ pub fn bad_schema(path: &str, schema: &Object, has_status: bool) -> Vec<FieldErr
     }
     let at = At::field(None, path);
     let unsupported = unsupported_field(schema);
-    if unsupported.is_none() {
-        let not_structural = structural::bad_structure(schema, &at);
-        if not_structural.is_empty() {
-            errors.extend(bad_defaults(schema, &at));
+    let node = Node::of_schema(schema);
+    let mut is_sound = unsupported.is_none();
+    if is_sound {
+        let mut unsound = structural::bad_structure(schema, &at);
+        if unsound.is_empty() {
+            unsound = bad_defaults(&node, &at);
         }
-        errors.extend(not_structural);
+        is_sound = unsound.is_empty();
+        errors.extend(unsound);
     }
     errors.extend(openapi::bad_openapi(schema, &at));
+    let of_rules = rules::check(&node, path, &errors, is_sound);
+    errors.extend(of_rules);
     match unsupported.filter(|_| errors.is_empty()) {
         Some(problem) => vec![FieldError::invalid(path, "", problem)],
         None => errors,

@@ -8,11 +8,11 @@ use super::names::{bad_label, bad_names, missing_names};
 use super::schema::bad_schema;
 use super::shown::shown_versions;
 use super::{approval, bad_status, conversion};
-use crate::error::FieldError;
+use crate::error::{FieldError, is_printable};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, items, maps, text, texts, unsupported, value};
 use crate::names::dns1123_subdomain;
-use crate::structural::{Structural, field_path};
+use crate::structural::{Node, field_path};
 
 const SELECTABLE_MAX: usize = 8;
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
@@ -179,8 +179,9 @@ fn bad_warning(deprecated: bool, warning: &str) -> Vec<String> {
     if warning.is_empty() {
         problems.push("must not be an empty string".to_owned());
     }
-    let is_printable = |c: &char| c.escape_debug().count() == 1 || matches!(c, '"' | '\'' | '\\');
-    if let Some((at, _)) = warning.char_indices().find(|(_, c)| !is_printable(c)) {
+    if let Some((at, _)) =
+        warning.char_indices().find(|(_, c)| *c != ' ' && !c.is_ascii_graphic() && !is_printable(*c))
+    {
         let rule = "must only contain printable UTF-8 characters; non-printable character found at index";
         problems.push(format!("{rule} {at}"));
     }
@@ -262,7 +263,7 @@ fn bad_column(path: &str, column: &Object) -> Vec<FieldError> {
 }
 
 fn bad_selectable(path: &str, fields: &Value, schema: &Value) -> Vec<FieldError> {
-    let structural = Structural::compile(schema, false);
+    let root = schema.as_object().map(Node::of_schema).unwrap_or_default();
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     let all = fields.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -273,7 +274,7 @@ fn bad_selectable(path: &str, fields: &Value, schema: &Value) -> Vec<FieldError>
             errors.push(FieldError::required(at, ""));
             continue;
         }
-        let (found, node) = match field_path::resolve(structural.root(), json_path, false) {
+        let (found, node) = match field_path::resolve(&root, json_path, false) {
             Ok(found) => found,
             Err(problem) => {
                 errors.push(FieldError::invalid(at, json_path, format!("is an invalid path: {problem}")));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::schema::ERRORS_MAX;
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, text};
@@ -49,6 +50,9 @@ fn at_field(at: &At<'_>, keys: [&str; 2]) -> String {
 }
 
 fn invariants(schema: &Object, level: Level, at: &At<'_>, errors: &mut Vec<FieldError>) {
+    if errors.len() > ERRORS_MAX {
+        return;
+    }
     let place = |key: &str| At::field(Some(at), key).to_string();
     let kind = text(schema, &["type"]);
     match one(schema, "items") {
@@ -180,6 +184,9 @@ fn value_checks(
 
 /// What may not be said where only values are restricted.
 fn nested(schema: &Object, skips_any: bool, level: Level, at: &At<'_>, errors: &mut Vec<FieldError>) {
+    if errors.len() > ERRORS_MAX {
+        return;
+    }
     value_checks(schema, skips_any, false, level, at, errors);
     if let Some(items) = one(schema, "items") {
         nested(items, false, level, &At::field(Some(at), "items"), errors);

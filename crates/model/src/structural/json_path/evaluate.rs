@@ -177,10 +177,11 @@ fn compare(left: &Value, operator: &str, right: &Value) -> Result<bool, Stuck> {
     })
 }
 
-/// A value as text: texts as they are, lists and objects as JSON.
+/// A value as text: texts as they are, lists and objects as JSON, a word for `null`.
 pub fn shown(found: &Found<'_>) -> String {
     let json = match found {
         Found::Root(object) => serde_json::to_string(object).unwrap_or_default(),
+        Found::Value(Value::Null) => return "<no value>".to_owned(),
         Found::Value(Value::String(text)) => return text.clone(),
         Found::Value(Value::Number(number)) => return display_number(number),
         Found::Value(value) => value.to_string(),

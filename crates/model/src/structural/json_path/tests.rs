@@ -24,7 +24,7 @@ fn paths_lead_to_values() {
         (".spec.map", Some(r#"{"x":{"y":"\u003c1\u003e"}}"#)),
         (".spec.absent", None),
         (".spec.replicas.deeper", None),
-        (".spec.nothing", Some("null")),
+        (".spec.nothing", Some("<no value>")),
         (".status.list[0]", Some("10")),
         (".status.list[-1]", Some("30")),
         (".status.list[3]", None),

@@ -17,12 +17,13 @@ const EXPRESSION_LIMIT: u64 = 10_000_000;
 const SCHEMA_LIMIT: u64 = 100_000_000;
 
 /// What is wrong with the rules of a schema. `path` is that of the schema; places at which, or below which, something is
-/// wrong already are left out.
-pub fn check(root: &Node, path: &str, errors: &[FieldError]) -> Vec<FieldError> {
+/// wrong already are left out. Where the schema as a whole is not sound, expressions are not compiled.
+pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> Vec<FieldError> {
     if !has_rules(root) {
         return Vec::new();
     }
     let mut checker = Checker {
+        compiles,
         known: errors.iter().map(|error| error.path.clone()).collect(),
         form: Vec::new(),
         errors: Vec::new(),
@@ -80,6 +81,8 @@ fn max_elements(node: &Node) -> Option<u64> {
 }
 
 struct Checker {
+    /// Whether expressions are looked at.
+    compiles: bool,
     /// Where something is wrong with the schema or with the form of its rules.
     known: Vec<String>,
     /// What is wrong with the form of rules.
@@ -131,7 +134,7 @@ impl Checker {
             self.known.extend(errors.iter().map(|error| error.path.clone()));
             self.form.extend(errors);
         }
-        if self.known.iter().any(|known| is_below(known, &place.path)) {
+        if !self.compiles || self.known.iter().any(|known| is_below(known, &place.path)) {
             return;
         }
         let Some(typed) = typed else {

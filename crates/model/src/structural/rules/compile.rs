@@ -7,9 +7,11 @@ use cel::{CompileError, Declared, Env, Program, Type};
 use super::{
     Rule,
     declare::{SELF_TYPE, Typed, declare},
-    field_path,
 };
-use crate::structural::node::{Node, Values};
+use crate::structural::{
+    field_path,
+    node::{Node, Values},
+};
 
 /// What a rule may cost in one run.
 pub(super) const CALL_LIMIT: u64 = 1_000_000;
@@ -173,11 +175,12 @@ impl Scope {
 
     fn compiled(&self, rule: &Rule, node: &Node) -> Compiled {
         let program = self.rule(rule).map(|checked| checked.program);
+        let path = field_path::resolve(node, &rule.field_path, true).ok().map(|(path, _)| path);
         Compiled {
             uses_old_self: program.as_ref().is_ok_and(uses_old_self),
             program,
             message: self.message(rule).ok().flatten().map(|checked| checked.program),
-            field_path: field_path::resolve(&rule.field_path, node).filter(|path| !path.is_empty()),
+            field_path: path.filter(|path| !path.is_empty()),
             source: rule.clone(),
         }
     }

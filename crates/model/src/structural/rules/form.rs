@@ -1,7 +1,10 @@
 //! What is wrong with rules before anybody reads their expressions.
 
-use super::{Rule, field_path};
-use crate::{error::FieldError, structural::node::Node};
+use super::Rule;
+use crate::{
+    error::FieldError,
+    structural::{field_path, node::Node},
+};
 
 /// The reasons that an error may have.
 const REASONS: [&str; 4] =
@@ -38,7 +41,7 @@ pub(super) fn check(rule: &Rule, path: &str, node: &Node) -> Vec<FieldError> {
         };
         wrong(rule.field_path.trim().is_empty(), "must be non-empty if specified");
         wrong(has_breaks(&rule.field_path), "must not contain line breaks");
-        wrong(field_path::resolve(&rule.field_path, node).is_none(), "must be a valid path");
+        wrong(field_path::resolve(node, &rule.field_path, true).is_err(), "must be a valid path");
     }
     errors
 }

@@ -8,7 +8,6 @@ mod compile;
 mod declare;
 mod escape;
 mod evaluate;
-mod field_path;
 mod form;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::errors::Errors;
 use crate::error::FieldError;
 use crate::names::{NameRule, dns1035_label};
 use crate::structural::at::At;
@@ -10,19 +11,19 @@ use crate::validation::validate_object_meta;
 
 /// What is wrong with the objects that are embedded in an object.
 pub fn validate(root: &Node, object: &Map<String, Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     visit_fields(root, object, None, &mut errors);
-    errors
+    errors.into_list()
 }
 
 /// What is wrong with a value by itself, which may be an object with kind and version, and with what is embedded in it.
 pub fn validate_value(node: &Node, is_resource: bool, value: &Value, at: &At<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     visit(node, is_resource, value, Some(at), &mut errors);
-    errors
+    errors.into_list()
 }
 
-fn visit(node: &Node, is_resource: bool, value: &Value, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+fn visit(node: &Node, is_resource: bool, value: &Value, at: Option<&At<'_>>, errors: &mut Errors) {
     match (value, &node.items) {
         (Value::Object(object), _) => {
             if is_resource {
@@ -32,6 +33,9 @@ fn visit(node: &Node, is_resource: bool, value: &Value, at: Option<&At<'_>>, err
         }
         (Value::Array(list), Some(items)) => {
             for (index, item) in list.iter().enumerate() {
+                if errors.is_full() {
+                    return;
+                }
                 visit(items, items.embedded, item, Some(&At::index(at, index)), errors);
             }
         }
@@ -39,8 +43,11 @@ fn visit(node: &Node, is_resource: bool, value: &Value, at: Option<&At<'_>>, err
     }
 }
 
-fn visit_fields(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+fn visit_fields(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Errors) {
     for (key, value) in object {
+        if errors.is_full() {
+            return;
+        }
         if let Some(field) = node.field(key) {
             visit(field, field.embedded, value, Some(&At::field(at, key)), errors);
         } else if let Some(values) = super::correlate::values_of(node) {
@@ -50,7 +57,7 @@ fn visit_fields(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, e
 }
 
 /// What is wrong with kind, version and metadata of an object.
-pub fn check(object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+pub fn check(object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Errors) {
     let path = |field| At::field(at, field).to_string();
     for field in ["apiVersion", "kind"] {
         if !object.contains_key(field) {

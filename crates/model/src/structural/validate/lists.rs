@@ -4,19 +4,23 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::errors::Errors;
 use crate::error::FieldError;
 use crate::structural::at::At;
 use crate::structural::node::{ListType, Node};
 
 /// What is wrong with the lists of an object.
 pub fn validate(root: &Node, object: &Map<String, Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     visit_object(root, object, None, &mut errors);
-    errors
+    errors.into_list()
 }
 
-fn visit_object(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+fn visit_object(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Errors) {
     for (key, value) in object {
+        if errors.is_full() {
+            return;
+        }
         if let Some(field) = node.field(key) {
             visit(field, value, Some(&At::field(at, key)), errors);
         } else if let Some(values) = super::correlate::values_of(node) {
@@ -25,7 +29,7 @@ fn visit_object(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, e
     }
 }
 
-fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Errors) {
     match value {
         Value::Object(object) => visit_object(node, object, at, errors),
         Value::Array(list) => {
@@ -36,6 +40,9 @@ fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Vec<Field
             }
             if let Some(items) = &node.items {
                 for (index, item) in list.iter().enumerate() {
+                    if errors.is_full() {
+                        return;
+                    }
                     visit(items, item, Some(&At::index(at, index)), errors);
                 }
             }
@@ -44,7 +51,7 @@ fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Vec<Field
     }
 }
 
-fn check_map(keys: &[Box<str>], list: &[Value], at: Option<&At<'_>>, errors: &mut Vec<FieldError>) {
+fn check_map(keys: &[Box<str>], list: &[Value], at: Option<&At<'_>>, errors: &mut Errors) {
     let stray = list.iter().position(|item| !item.is_object() && !item.is_null());
     if let Some(index) = stray {
         let detail = "must be an object for an array of list-type map";
@@ -63,14 +70,14 @@ fn check_map(keys: &[Box<str>], list: &[Value], at: Option<&At<'_>>, errors: &mu
 fn duplicates<'a>(
     values: impl Iterator<Item = &'a Value>,
     at: Option<&At<'_>>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Errors,
     shown: impl Fn(usize) -> Value,
 ) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (index, value) in values.enumerate() {
         let times = seen.entry(value.to_string()).or_default();
         *times += 1;
-        if *times == 2 {
+        if *times == 2 && !errors.is_full() {
             errors.push(FieldError::duplicate(At::index(at, index).to_string(), shown(index)));
         }
     }

@@ -2,6 +2,7 @@
 
 mod correlate;
 mod embedded;
+mod errors;
 mod lists;
 mod types;
 mod values;
@@ -12,9 +13,10 @@ use serde_json::{Map, Value};
 
 use super::node::Node;
 use crate::error::FieldError;
-pub use correlate::{Old, OldValue};
+use errors::Errors;
 use values::Checker;
 
+pub use correlate::{Old, OldValue};
 pub use embedded::validate_value as embedded;
 
 /// Checks a whole object.
@@ -50,9 +52,9 @@ pub fn value(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
 
 /// What is wrong with kind, version and metadata of an object.
 pub fn resource(object: &Map<String, Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     embedded::check(object, None, &mut errors);
-    errors
+    errors.into_list()
 }
 
 /// Each error once: schemas that are combined often say the same.

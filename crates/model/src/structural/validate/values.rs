@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::correlate::{Old, OldValue, values_of};
+use super::errors::Errors;
 use super::types::{Given, is_same, is_whole, type_problem};
 use crate::error::{FieldError, display_number, quote};
 use crate::structural::at::{At, shown};
@@ -13,13 +14,13 @@ use crate::structural::node::{Node, Values};
 /// What a check came to: what is wrong, and how much was right, by which the closest of several schemas is found.
 #[derive(Default)]
 struct Outcome {
-    errors: Vec<FieldError>,
+    errors: Errors,
     matches: usize,
 }
 
 impl Outcome {
     fn merge(&mut self, other: Self) {
-        self.errors.extend(other.errors);
+        self.errors.merge(other.errors);
         self.matches += other.matches;
     }
 
@@ -40,12 +41,12 @@ impl Checker<'_> {
         if old.is_some_and(|old| !outcome.is_valid() && old.equals(new)) {
             return Vec::new();
         }
-        outcome.errors
+        outcome.errors.into_list()
     }
 
     /// What is wrong with a part of an object that is checked by itself.
     pub fn part(&self, node: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        self.ratcheted(node, new, old.map(|value| OldValue { value, node }), None).errors
+        self.ratcheted(node, new, old.map(|value| OldValue { value, node }), None).errors.into_list()
     }
 
     /// Checks a value; what is wrong with one that has not changed is forgiven.
@@ -280,6 +281,9 @@ impl Checker<'_> {
         if let Some(items) = &node.items {
             let old = old.and_then(OldValue::items);
             for (index, item) in list.iter().enumerate() {
+                if outcome.errors.is_full() {
+                    break;
+                }
                 let old = old.as_ref().and_then(|old| old.of(item));
                 outcome.merge(self.ratcheted(items, item, old, Some(&At::index(at, index))));
             }
@@ -339,6 +343,9 @@ impl Checker<'_> {
         }
         if matches!(node.values, Values::Forbidden) {
             for (key, _) in object.iter().filter(|(key, _)| node.field(key).is_none()) {
+                if outcome.errors.is_full() {
+                    break;
+                }
                 let place = At::field(at, key);
                 let what = format!("{place} in body is a forbidden property");
                 outcome.errors.push(FieldError::invalid(self.path(at), key.as_str(), what));
@@ -346,6 +353,9 @@ impl Checker<'_> {
         }
         if let Some(values) = values_of(node) {
             for (key, value) in object.iter().filter(|(key, _)| node.field(key).is_none()) {
+                if outcome.errors.is_full() {
+                    break;
+                }
                 let old = old.and_then(|old| old.key(key));
                 outcome.merge(self.ratcheted(values, value, old, Some(&At::field(at, key))));
             }
