@@ -1,4 +1,4 @@
-//! Clients that the tests run where they can be had: an old kubectl from Debian, and a new one and a program with informers that Go builds.
+//! Clients that the tests run where they can be had: an old kubectl from Debian, and what Go builds: a new one, Helm, programs with informers and with a manager.
 //! Without them the tests that are about them do nothing; so each is named here if it is missing.
 
 use std::{fs, path::Path, process::Command};

@@ -1,65 +1,9 @@
 //! What people type every day, with kubectl old and new.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
-use tokio::process::Command;
-
+use crate::clients::{Client, from_go, unpacked_from_debian};
 use crate::server::Server;
-
-/// Where `cargo xtask test` puts the clients that it can get: Debian's kubectl, and what Go builds.
-fn clients() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients")
-}
-
-/// A kubectl and the folder that it works in.
-struct Kubectl<'a> {
-    program: PathBuf,
-    server: &'a Server,
-    folder: &'a Path,
-}
-
-impl Kubectl<'_> {
-    /// Runs a line, whose words are separated by spaces or held together by single quotes; gives what it printed.
-    async fn run(&self, line: &str) -> String {
-        let (code, out, errors) = self.output(line).await;
-        assert_eq!(code, Some(0), "{} {line}: {out}{errors}\n{}", self.program.display(), self.server.log());
-        out
-    }
-
-    async fn output(&self, line: &str) -> (Option<i32>, String, String) {
-        let output = Command::new(&self.program)
-            .args(words(line))
-            .env("KUBECONFIG", &self.server.kubeconfig)
-            .env("HOME", self.folder)
-            .env("KUBE_EDITOR", "sed -i s/first/edited/")
-            .current_dir(self.folder)
-            .kill_on_drop(true)
-            .output();
-        let output = output.await.expect("kubectl is installed; `cargo xtask test` does that");
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        (output.status.code(), text(&output.stdout), text(&output.stderr))
-    }
-
-    async fn expect(&self, line: &str, part: &str) {
-        let out = self.run(line).await;
-        assert!(out.contains(part), "{line}: no {part:?} in\n{out}");
-    }
-}
-
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (index, part) in line.split('\'').enumerate() {
-        if index % 2 == 1 {
-            words.push(part.to_owned());
-        } else {
-            words.extend(part.split_whitespace().map(str::to_owned));
-        }
-    }
-    words
-}
 
 const MANIFEST: &str = "\
 apiVersion: v1
@@ -85,7 +29,7 @@ spec:
 async fn session(program: PathBuf) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start("serve", &folder.path().join("data"), &[]).await;
-    let kubectl = Kubectl { program, server: &server, folder: folder.path() };
+    let kubectl = Client { program, server: &server, folder: folder.path() };
     let manifest = folder.path().join("web.yaml");
     fs::write(&manifest, MANIFEST).expect("the folder is ours");
 
@@ -112,7 +56,7 @@ async fn session(program: PathBuf) {
     );
 }
 
-async fn changes(kubectl: &Kubectl<'_>) {
+async fn changes(kubectl: &Client<'_>) {
     kubectl.expect("edit configmap settings", "configmap/settings edited").await;
     kubectl.expect("get configmap settings -o jsonpath={.data.key}", "edited").await;
     kubectl.expect("scale deployment web --replicas=5", "deployment.apps/web scaled").await;
@@ -134,7 +78,7 @@ async fn changes(kubectl: &Kubectl<'_>) {
     assert_eq!(kubectl.run(&line).await, "5 7 3 nginx:2 busybox:3");
 }
 
-async fn views(kubectl: &Kubectl<'_>) {
+async fn views(kubectl: &Client<'_>) {
     let wide = kubectl.run("get deployments -o wide").await;
     let heads: Vec<&str> = wide.lines().next().unwrap_or_default().split_whitespace().collect();
     assert_eq!(
@@ -164,8 +108,7 @@ async fn kubectl_on_path() {
 /// There where `cargo xtask test` could download it.
 #[tokio::test]
 async fn kubectl_of_debian() {
-    let program = clients().join("debian/usr/bin/kubectl");
-    if program.is_file() {
+    if let Some(program) = unpacked_from_debian("kubectl") {
         session(program).await;
     }
 }
@@ -173,8 +116,7 @@ async fn kubectl_of_debian() {
 /// There where Go is installed.
 #[tokio::test]
 async fn kubectl_1_35() {
-    let program = clients().join("go/kubectl");
-    if program.is_file() {
+    if let Some(program) = from_go("kubectl") {
         session(program).await;
     }
 }
@@ -182,15 +124,8 @@ async fn kubectl_1_35() {
 /// There where Go is installed.
 #[tokio::test]
 async fn informers_of_client_go_over_protobuf() {
-    let program = clients().join("go/informers");
-    if !program.is_file() {
-        return;
-    }
+    let Some(program) = from_go("informers") else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start("serve", &folder.path().join("data"), &[]).await;
-    let output =
-        Command::new(program).env("KUBECONFIG", &server.kubeconfig).kill_on_drop(true).output().await;
-    let output = output.expect("it was built a moment ago");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}\n{}", server.log());
+    Client { program, server: &server, folder: folder.path() }.run("").await;
 }

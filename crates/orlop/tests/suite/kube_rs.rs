@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::server::{PATIENCE, Server};
 
-async fn client(server: &Server) -> Client {
+pub async fn client(server: &Server) -> Client {
     let kubeconfig =
         Kubeconfig::read_from(&server.kubeconfig).expect("the file is complete before the server is ready");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;

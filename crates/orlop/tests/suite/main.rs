@@ -1,6 +1,7 @@
 //! Tests that see everything: the real binary, started as a person starts it.
 
 mod access;
+mod clients;
 mod daily;
 mod failures;
 mod kube_rs;
@@ -8,5 +9,6 @@ mod kubectl;
 mod lifecycle;
 mod many_servers;
 mod observation;
+mod operators;
 mod readme;
 mod server;

@@ -1,0 +1,75 @@
+//! Clients that the tests run: those of the machine, and those that `cargo xtask test` brings where it can.
+
+use std::path::{Path, PathBuf};
+
+use tokio::process::Command;
+
+use crate::server::Server;
+
+/// Where `cargo xtask test` puts what it brings.
+fn brought(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients").join(path);
+    path.is_file().then_some(path)
+}
+
+/// What Debian's package has, where it could be downloaded.
+pub fn unpacked_from_debian(name: &str) -> Option<PathBuf> {
+    brought(&format!("debian/usr/bin/{name}"))
+}
+
+/// What Go has built, where it is installed.
+pub fn from_go(name: &str) -> Option<PathBuf> {
+    brought(&format!("go/{name}"))
+}
+
+/// A program, the server that it talks to, and the folder that it works in.
+pub struct Client<'a> {
+    /// Its path, or its name on PATH.
+    pub program: PathBuf,
+    /// Which it finds by its kubeconfig.
+    pub server: &'a Server,
+    /// Also its home.
+    pub folder: &'a Path,
+}
+
+impl Client<'_> {
+    /// Runs a line, whose words are separated by spaces or held together by single quotes; gives what it printed.
+    pub async fn run(&self, line: &str) -> String {
+        let (code, out, errors) = self.output(line).await;
+        assert_eq!(code, Some(0), "{} {line}: {out}{errors}\n{}", self.program.display(), self.server.log());
+        out
+    }
+
+    /// As [`Client::run`], whatever the end: exit code, output, errors.
+    pub async fn output(&self, line: &str) -> (Option<i32>, String, String) {
+        let output = Command::new(&self.program)
+            .args(words(line))
+            .env("KUBECONFIG", &self.server.kubeconfig)
+            .env("HOME", self.folder)
+            .env("KUBE_EDITOR", "sed -i s/first/edited/")
+            .current_dir(self.folder)
+            .kill_on_drop(true)
+            .output();
+        let output = output.await.expect("it was found a moment ago, or `cargo xtask test` has installed it");
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    }
+
+    /// Runs a line that must print this.
+    pub async fn expect(&self, line: &str, part: &str) {
+        let out = self.run(line).await;
+        assert!(out.contains(part), "{line}: no {part:?} in\n{out}");
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
