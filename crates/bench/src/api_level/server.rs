@@ -92,11 +92,16 @@ impl Orlop {
 
     /// Starts it on a folder and waits for its first answer.
     pub async fn start(&self, folder: &Path, postgres: Option<&str>) -> Result<Server> {
+        self.start_at(0, folder, postgres).await
+    }
+
+    /// The same at a port, as who starts it again does.
+    pub async fn start_at(&self, port: u16, folder: &Path, postgres: Option<&str>) -> Result<Server> {
         std::fs::create_dir_all(folder)?;
         let log = std::fs::File::create(folder.join("bench.log"))?;
         let begin = Instant::now();
         let mut command = Command::new(&self.program);
-        command.arg("serve").arg("--data").arg(folder).args(["--listen", "127.0.0.1:0"]);
+        command.arg("serve").arg("--data").arg(folder).args(["--listen", &format!("127.0.0.1:{port}")]);
         if let Some(url) = postgres {
             command.args(["--postgres", url]);
         }

@@ -34,12 +34,13 @@ pub async fn again(programs: &Programs, engine: Engine, times: usize) -> Result<
         _ => None,
     };
     let url = database.as_ref().map(|database| database.url.as_str());
+    let port = free_port()?;
     let mut latencies = Latencies::default();
     for time in 0..=times {
         let server = if engine == KUBERNETES {
             programs.kubernetes.as_ref().context("Kubernetes was not given")?.start(folder.path()).await?
         } else {
-            programs.orlop()?.start(folder.path(), url).await?
+            programs.orlop()?.start_at(port, folder.path(), url).await?
         };
         if time > 0 {
             latencies.push(server.start);
@@ -50,6 +51,10 @@ pub async fn again(programs: &Programs, engine: Engine, times: usize) -> Result<
         database.drop().await?;
     }
     described(&latencies, engine).await
+}
+
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 async fn described(latencies: &Latencies, engine: Engine) -> Result<Outcome> {
