@@ -101,10 +101,13 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         open(config, local, shutdown.clone()),
     )?;
 
+    let Certificates { pki, clients, serving } = certificates;
+    // Not before the database is ours: the server that has it may have written the file.
+    kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
+        .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
     let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
     let namespaces = namespaces::run(ApiService::new(api.clone(), itself), shutdown.clone());
     supervisor.start("the end of namespaces", namespaces);
-    let Certificates { clients, serving } = certificates;
     let tls = tls::server_config(Arc::clone(&serving), &clients);
     let requests = apiserver::serve(listener, tls, callers::by_certificate(clients), api, shutdown.clone());
     supervisor.start("the API server", async {
@@ -118,6 +121,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
 
 /// Whom the server trusts, and what it shows.
 struct Certificates {
+    pki: Pki,
     clients: ClientCaVerifier,
     serving: Arc<ServingCertificate>,
 }
@@ -127,9 +131,7 @@ impl Certificates {
         let pki = Pki::ensure(&renewal.folder, &renewal.host, SystemTime::now())?;
         let clients = ClientCaVerifier::from_pem(&[pki.ca.as_bytes(), client_ca].concat())?;
         let serving = Arc::new(ServingCertificate::new(&pki.server)?);
-        kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
-            .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
-        Ok(Self { clients, serving })
+        Ok(Self { pki, clients, serving })
     }
 }
 
