@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 use serde::Serialize;
 
-use super::verbs;
+use super::{verbs, verbs_of};
 use crate::registry::{Registry, ResourceType, Subresource};
 
 /// What the client asks for and the answer says it is.
@@ -115,22 +115,26 @@ fn version<'a>(registry: &'a Registry, group: &'a str, version: &'a str) -> Vers
 fn resource(of: &ResourceType) -> Resource<'_> {
     Resource {
         resource: &of.plural,
-        response_kind: Kind { group: "", version: "", kind: &of.kind },
+        response_kind: own_kind(of),
         scope: if of.namespaced { "Namespaced" } else { "Cluster" },
         singular_resource: &of.singular,
-        verbs: verbs(of.verbs),
+        verbs: verbs_of(of),
         short_names: &of.short_names,
         categories: &of.categories,
         subresources: of.subresources.iter().map(|part| subresource(of, part)).collect(),
     }
 }
 
+/// The kind of a type; built-in ones leave out what the document says around it.
+fn own_kind(of: &ResourceType) -> Kind<'_> {
+    let (group, version) = if of.custom.is_some() { (&*of.group, &*of.version) } else { ("", "") };
+    Kind { group, version, kind: &of.kind }
+}
+
 fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Part<'a> {
-    let (group, version, kind) = part
-        .kind
-        .as_ref()
-        .map_or(("", "", &of.kind), |(group, version, kind)| (group.as_str(), version.as_str(), kind));
-    Part { subresource: &part.name, response_kind: Kind { group, version, kind }, verbs: verbs(part.verbs) }
+    let other = part.kind.as_ref().map(|(group, version, kind)| Kind { group, version, kind });
+    let response_kind = other.unwrap_or_else(|| own_kind(of));
+    Part { subresource: &part.name, response_kind, verbs: verbs(part.verbs) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{storage_version_hash, verbs};
+use super::{storage_version_hash, verbs, verbs_of};
 use crate::registry::{Registry, ResourceType, Subresource};
 
 /// `/api`
@@ -125,7 +125,7 @@ fn resource(of: &ResourceType) -> impl Iterator<Item = Resource<'_>> {
         group: "",
         version: "",
         kind: &of.kind,
-        verbs: verbs(of.verbs),
+        verbs: verbs_of(of),
         short_names: &of.short_names,
         categories: &of.categories,
         storage_version_hash: of.is_stored().then(|| stored_version(of)),

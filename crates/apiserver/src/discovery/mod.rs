@@ -13,7 +13,7 @@ use ring::digest::{SHA256, digest};
 use crate::api::ApiServer;
 use crate::body::Body;
 use crate::endpoints;
-use crate::registry::Registry;
+use crate::registry::{Registry, ResourceType};
 use crate::render::not_encoded;
 use crate::request::query::Query;
 use crate::request::verb::{Verb, Verbs};
@@ -62,6 +62,16 @@ fn resources(
 /// The names of verbs.
 fn verbs(verbs: Verbs) -> Vec<&'static str> {
     verbs.iter().map(Verb::as_str).collect()
+}
+
+/// What may be done with a type; Kubernetes lists it in another order where the type comes from a definition.
+fn verbs_of(of: &ResourceType) -> Vec<&'static str> {
+    use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
+    const DEFINED: [Verb; 8] = [Delete, DeleteCollection, Get, List, Patch, Create, Update, Watch];
+    if of.custom.is_none() {
+        return verbs(of.verbs);
+    }
+    DEFINED.into_iter().filter(|verb| of.verbs.contains(*verb)).map(Verb::as_str).collect()
 }
 
 /// Every path below which there is something.

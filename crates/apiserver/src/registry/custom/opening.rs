@@ -67,7 +67,9 @@ impl View {
         if storage.name == self.version().name {
             return Ok(Encoded::of_version(&storage.api_version, object, managed_fields));
         }
-        let converted = self.convert(self.version(), storage, vec![object.clone()]).await?;
+        let mut converted = self.convert(self.version(), storage, vec![object.clone()]).await?;
+        // What is stored is complete, so that it can be read without a look at the schema.
+        converted.iter_mut().for_each(|object| storage.schema.structural().default(object));
         let empty = Object::new();
         Ok(Encoded::of_version(&storage.api_version, converted.first().unwrap_or(&empty), managed_fields))
     }
