@@ -30,6 +30,9 @@ impl Views {
 
 impl Versions for Views {
     fn version(&self, api_version: &str) -> Option<Version<'_>> {
+        if let Some(view) = &self.own.custom {
+            return view.versions.find(api_version).map(|version| version.as_applied());
+        }
         let found = if api_version == self.own_version {
             &self.own
         } else {

@@ -187,7 +187,7 @@ impl Attempt<'_, '_> {
             !manager.fields.is_empty()
         });
         managers.sort();
-        let tracked = finish(&managers, self.known);
+        let tracked = finish(&managers, self.known, Some(scope.now));
         drop(managers);
         Ok(Applied { object: is_changed.then_some(new), tracked })
     }

@@ -59,14 +59,12 @@ fn decode(value: &Value, depth: usize) -> Result<Part<'_>, NoElement> {
     if depth > DEPTH_MAX {
         return Err(NoElement);
     }
-    let mut part = Part::default();
-    for (name, value) in entries {
-        if name == "." {
-            part.member = true;
-        } else if let Some(element) = Element::parse(name)? {
-            part.children.put(element, decode(value, depth + 1)?);
+    let mut parts = Vec::with_capacity(entries.len());
+    for (name, value) in entries.iter().filter(|(name, _)| *name != ".") {
+        if let Some(element) = Element::parse(name)? {
+            parts.push((element, decode(value, depth + 1)?));
         }
     }
-    part.member |= part.children.is_empty();
-    Ok(part)
+    let children = FieldSet::of_parts(parts);
+    Ok(Part { member: children.is_empty() || entries.contains_key("."), children })
 }

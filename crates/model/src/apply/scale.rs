@@ -77,7 +77,7 @@ impl<'a> ScaleManagers<'a> {
             managers.entries.push(Manager { fields, api_version, time, ..manager });
         }
         managers.sort();
-        finish(&managers, parent)
+        finish(&managers, parent, None)
     }
 }
 

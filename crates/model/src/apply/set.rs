@@ -56,6 +56,14 @@ impl<'a> FieldSet<'a> {
         &self.entries
     }
 
+    /// Puts parts together that come in any order.
+    pub(super) fn of_parts(mut parts: Vec<(Element<'a>, Part<'a>)>) -> Self {
+        parts.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut set = Self { entries: Vec::with_capacity(parts.len()) };
+        parts.into_iter().for_each(|(element, part)| set.put(element, part));
+        set
+    }
+
     /// Puts a part at an element; most often it comes after all others.
     pub(super) fn put(&mut self, element: Element<'a>, part: Part<'a>) {
         if !part.member && part.children.is_empty() {

@@ -130,8 +130,10 @@ pub fn track(scope: &Scope<'_>, live: Option<&Object>, new: &Object) -> Tracked 
     tracked
 }
 
-/// What the client sends counts if it can be read and there is something in it.
+/// What the client sends counts if it can be read, there is something in it, and not so much that it would take long.
 fn given(sent: Option<&Value>) -> Option<Managers<'_>> {
+    const SENT_MAX: usize = 1000;
+    let sent = sent.filter(|sent| sent.as_array().is_some_and(|entries| entries.len() <= SENT_MAX));
     Managers::decode(sent).ok().filter(|managers| !managers.is_empty())
 }
 
@@ -157,7 +159,7 @@ fn tracked(
     let mut managers = update(scope, version, (&old, &new), managers)?;
     managers.cap();
     managers.sort();
-    Some(finish(&managers, known))
+    Some(finish(&managers, known, Some(scope.now)))
 }
 
 /// Gives whoever writes what it changes between two states of the version, and takes that from all others.
@@ -192,13 +194,17 @@ pub(super) fn reconcile(scope: &Scope<'_>, managers: &mut Managers<'_>) {
     });
 }
 
-/// The managers as an object has them, and as it had them if nothing but times differ.
-pub(super) fn finish(managers: &Managers<'_>, known: Option<&Value>) -> Tracked {
+/// The managers as an object has them, and as it had them if nothing but times differ; only those of now can.
+pub(super) fn finish(managers: &Managers<'_>, known: Option<&Value>, now: Option<&str>) -> Tracked {
+    let json = managers.encode();
+    if now.is_some_and(|now| !managers.entries.iter().any(|manager| manager.time.as_deref() == Some(now))) {
+        return Tracked { json, ..Tracked::default() };
+    }
     let before = Managers::decode(known).unwrap_or_default();
     let is_same = before.entries.len() == managers.entries.len()
         && before.entries.iter().zip(&managers.entries).all(|(a, b)| a.owns_the_same(b));
     let before = if is_same { before.encode() } else { None };
-    Tracked { json: managers.encode(), before, errors: Vec::new() }
+    Tracked { json, before, errors: Vec::new() }
 }
 
 /// Without what nobody ever owns: what the object is, and what the server alone sets in its metadata.

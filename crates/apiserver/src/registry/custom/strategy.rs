@@ -100,8 +100,7 @@ impl Strategy for Custom {
     }
 
     fn parts(&self) -> Node<'_> {
-        let structural = self.structural();
-        Node::of_custom(structural.root(), structural.keeps_everything())
+        self.view.version().as_applied().types
     }
 
     fn reset(&self, subresource: &str) -> Reset {

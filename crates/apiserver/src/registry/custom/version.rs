@@ -1,9 +1,10 @@
 //! The versions of a definition, each with its schema, which is compiled when it is first needed.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
 use model::Revision;
+use model::apply;
 use model::structural::{Columns, Selectable, Structural};
 use process::Shutdown;
 use ring::digest::{SHA256, digest};
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::conversion::Conversion;
 use super::order::version_order;
+use crate::registry::Object;
 
 /// What the types of one definition share.
 pub struct Versions {
@@ -64,6 +66,17 @@ pub struct Version {
     pub columns: Columns,
     /// What its objects look like.
     pub schema: Arc<Schema>,
+}
+
+impl Version {
+    /// The version as apply sees it. Objects of every version are taken to have the same fields, which is so unless somebody
+    /// else converts them.
+    pub fn as_applied(&self) -> apply::Version<'_> {
+        static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
+        let structural = self.schema.structural();
+        let types = apply::Node::of_custom(structural.root(), structural.keeps_everything());
+        apply::Version { types, empty: &EMPTY, conversion: None }
+    }
 }
 
 /// Where an object has what its scale shows, without the dot in front.
