@@ -2,6 +2,7 @@
 
 use http::Response;
 use model::error::{Error, FieldError};
+use model::patch::strategic;
 use model::schema::{Schema, TypeId};
 use model::{Revision, json};
 use serde_json::Value;
@@ -62,22 +63,7 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
 impl Change for Patch {
     fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
         let resource_type = &call.resource_type;
-        // The patch sees the object as clients see it: with kind, version and resourceVersion.
-        let mut seen = old.clone();
-        if let Some(conversion) = resource_type.conversion() {
-            (conversion.from_stored)(&mut seen);
-        }
-        seen.insert("kind".to_owned(), resource_type.kind.clone().into());
-        seen.insert("apiVersion".to_owned(), resource_type.api_version().into());
-        super::metadata::set_text(&mut seen, "resourceVersion", &revision.to_string());
-        let mut document = Value::Object(seen);
-        match self.kind {
-            PatchKind::Json => model::patch::json::apply(&mut document, &self.patch)?,
-            PatchKind::Merge => model::patch::merge::apply(&mut document, &self.patch)?,
-            PatchKind::Strategic(schema, of) => {
-                model::patch::strategic::apply(schema, of, &mut document, &self.patch)?;
-            }
-        }
+        let document = self.patched(call, old, revision)?;
         let Value::Object(object) = document else {
             let message = "the patch does not leave an object".to_owned();
             return Err(Error::BadRequest { message });
@@ -90,7 +76,7 @@ impl Change for Patch {
         }
         let shaped = shape(resource_type, object, complaints, self.options.field_validation);
         let Decoded { mut object, warnings } = shaped.map_err(|unfit| match unfit {
-            Unfit::Shape { reason, .. } => self.unfit(&reason),
+            Unfit::Shape { reason, .. } => self.unfit(call, old, revision, &reason),
             Unfit::Other(error) => error,
         })?;
         check_place(call, &mut object)?;
@@ -104,6 +90,27 @@ impl Change for Patch {
 }
 
 impl Patch {
+    /// The object as clients see it, with kind, version and resourceVersion, after the patch.
+    fn patched(&self, call: &Call, old: &Object, revision: Revision) -> Result<Value, Error> {
+        let resource_type = &call.resource_type;
+        let mut seen = old.clone();
+        if let Some(conversion) = resource_type.conversion() {
+            (conversion.from_stored)(&mut seen);
+        }
+        seen.insert("kind".to_owned(), resource_type.kind.clone().into());
+        seen.insert("apiVersion".to_owned(), resource_type.api_version().into());
+        super::metadata::set_text(&mut seen, "resourceVersion", &revision.to_string());
+        let mut document = Value::Object(seen);
+        match self.kind {
+            PatchKind::Json => model::patch::json::apply(&mut document, &self.patch)?,
+            PatchKind::Merge => model::patch::merge::apply(&mut document, &self.patch)?,
+            PatchKind::Strategic(schema, of) => {
+                strategic::apply(schema, of, &mut document, &self.patch)?;
+            }
+        }
+        Ok(document)
+    }
+
     /// The patch in the body of a call.
     pub fn read(call: &Call, options: WriteOptions) -> Result<Self, Error> {
         let kind = patch_kind(call)?;
@@ -115,16 +122,19 @@ impl Patch {
 
     /// The object would be none of its type. Unlike Kubernetes, the answer shows the patch and not the patched object, which the
     /// caller may have no right to read.
-    fn unfit(&self, reason: &str) -> Error {
-        let patch = match self.kind {
-            PatchKind::Strategic(..) => model::patch::go_text(&self.patch),
-            PatchKind::Json | PatchKind::Merge => self.patch.to_string(),
+    fn unfit(&self, call: &Call, old: &Object, revision: Revision, reason: &str) -> Error {
+        let (patch, own) = match self.kind {
+            PatchKind::Strategic(schema, of) => {
+                let patched = self.patched(call, old, revision).unwrap_or_default();
+                (model::patch::go_text(&self.patch), strategic::unfit(schema, of, &patched))
+            }
+            PatchKind::Json | PatchKind::Merge => (self.patch.to_string(), None),
         };
         Error::Invalid {
             group: String::new(),
             kind: String::new(),
             name: String::new(),
-            errors: vec![FieldError::invalid("patch", patch, reason)],
+            errors: vec![FieldError::invalid("patch", patch, own.as_deref().unwrap_or(reason))],
         }
     }
 

@@ -4,6 +4,7 @@
 //! What kube-apiserver answers to a patch that breaks the rules of a directive is an internal error; here it is a bad request.
 
 mod lists;
+mod restore;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use super::{cannot_unmarshal, go_text};
 use crate::error::Error;
 use crate::schema::{Patch, Schema, Shape, TypeId};
+pub use restore::unfit;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
