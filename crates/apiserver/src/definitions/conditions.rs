@@ -16,7 +16,11 @@ type Condition<'a> = (&'a str, &'a str, &'a str, &'a str);
 /// `others` are the names that the others have.
 pub(crate) fn settle<'a>(definition: &mut Object, others: impl Iterator<Item = &'a Value>, now: &str) {
     let wanted = definition.get("spec").and_then(|spec| spec.get("names")).cloned().unwrap_or_default();
+    let approval = model::kinds::approval_condition(definition);
     let status = part(definition, "status");
+    if let Some((state, reason, message)) = approval {
+        set_condition(status, ("KubernetesAPIApprovalPolicyConformant", state, reason, &message), now);
+    }
     let had = status.get("acceptedNames").cloned().unwrap_or_default();
     if wanted == had && !wanted.is_null() {
         return;

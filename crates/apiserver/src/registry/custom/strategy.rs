@@ -91,6 +91,10 @@ impl Strategy for Custom {
         errors
     }
 
+    fn canonicalize(&self, object: &mut Object) {
+        self.structural().canonicalize(object);
+    }
+
     fn deprecated(&self) -> Option<&str> {
         self.view.version().warning.as_deref()
     }
