@@ -123,8 +123,9 @@ async fn attempt(
         call.resource_type.strategy.prepare_create(&mut candidate);
         let made = metadata::text(&candidate, "creationTimestamp").to_owned();
         call.resource_type.strategy.stamp(&mut candidate, None, &call.writer(&made));
+        validate(call, object, &candidate, &tracked)?;
         definition::settle(call, &mut candidate, &made);
-        validate(call, object, &candidate, &tracked)
+        Ok(())
     });
     if let Err(fault) = checked {
         namespace::check(call, object).await?;

@@ -70,6 +70,7 @@ pub async fn changed(
         claims::allocate(call, &mut object, Some(&old), contested).await?;
         prepare(call, &mut object, &old);
         validate_update(call, &object, &old, &tracked)?;
+        settle(call, &mut object, &metadata::time(now()));
         call.resource_type.strategy.canonicalize(&mut object);
         warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         match commit(call, &head, (&object, &old), &tracked, options.dry_run).await {
@@ -183,7 +184,6 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     resource_type.strategy.prepare_update(new, old, &call.place.subresource);
     let time = metadata::time(now());
     resource_type.strategy.stamp(new, Some(old), &call.writer(&time));
-    settle(call, new, &time);
     let differs = || {
         let counts = |key: &&String| match key.as_str() {
             "metadata" => false,

@@ -34,8 +34,10 @@ pub fn human_duration(seconds: i64) -> String {
 
 /// How long ago a time was; `None` for none.
 pub fn since(time: &str, now: Now) -> Option<String> {
-    let precision = if time.contains('.') { Precision::Micros } else { Precision::Seconds };
-    let time = Timestamp::parse(time, precision).ok()?;
+    // Six digits behind the point count; of any others Go's reader of times takes none.
+    let time = Timestamp::parse(time, Precision::Micros)
+        .or_else(|_| Timestamp::parse(time, Precision::Seconds))
+        .ok()?;
     let then = i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);
     let seconds = (now.as_nanosecond() - then) / 1_000_000_000;
     Some(human_duration(i64::try_from(seconds).unwrap_or(i64::MAX)))
