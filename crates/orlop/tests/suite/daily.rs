@@ -45,8 +45,10 @@ async fn session(program: PathBuf) {
     );
     let again = kubectl.run("apply -f web.yaml").await;
     assert_eq!(again, "configmap/settings unchanged\ndeployment.apps/web configured\n");
+    kubectl.expect("apply --server-side -f web.yaml", "deployment.apps/web serverside-applied").await;
     changes(&kubectl).await;
     views(&kubectl).await;
+    shared(&kubectl).await;
     kubectl.expect("delete -f web.yaml", "deployment.apps \"web\" deleted").await;
     kubectl.run("wait --for=condition=Available apiservice/v1.apps --timeout=30s").await;
     let (code, _, errors) = kubectl.output("get deployment web").await;
@@ -76,6 +78,32 @@ async fn changes(kubectl: &Client<'_>) {
     let fields = "{.spec.replicas} {.spec.minReadySeconds} {.spec.revisionHistoryLimit} {.spec.template.spec.containers[*].image}";
     let line = format!("get deployment web -o 'jsonpath={fields}'");
     assert_eq!(kubectl.run(&line).await, "5 7 3 nginx:2 busybox:3");
+}
+
+/// Two managers of one object.
+async fn shared(kubectl: &Client<'_>) {
+    let manifest = |two: &str| {
+        let head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared}";
+        let text = format!("{head}\ndata: {{one: '1', two: '{two}'}}\n");
+        fs::write(kubectl.folder.join("shared.yaml"), text).expect("the folder is ours");
+    };
+    manifest("1");
+    kubectl.expect("apply --server-side -f shared.yaml", "configmap/shared serverside-applied").await;
+    kubectl.run("apply --server-side --field-manager=other -f shared.yaml").await;
+    manifest("2");
+    let (code, _, errors) = kubectl.output("apply --server-side -f shared.yaml").await;
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("conflict with \"other\": .data.two"), "{errors}");
+    let (code, difference, _) = kubectl.output("diff --server-side --force-conflicts -f shared.yaml").await;
+    assert_eq!(code, Some(1), "{difference}");
+    assert!(difference.contains("-  two: \"1\"\n+  two: \"2\""), "{difference}");
+    kubectl.run("apply --server-side --force-conflicts -f shared.yaml").await;
+    let owned = |manager: &str| {
+        let fields = format!("{{.metadata.managedFields[?(@.manager==\"{manager}\")].fieldsV1}}");
+        format!("get configmap shared -o 'jsonpath={fields}'")
+    };
+    assert_eq!(kubectl.run(&owned("kubectl")).await, r#"{"f:data":{"f:one":{},"f:two":{}}}"#);
+    assert_eq!(kubectl.run(&owned("other")).await, r#"{"f:data":{"f:one":{}}}"#);
 }
 
 async fn views(kubectl: &Client<'_>) {
