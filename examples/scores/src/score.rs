@@ -1,5 +1,6 @@
 //! A resource type of one's own: four of the eight verbs, rules for its objects, a field to select by, a table to print.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use apiserver::registry::{Object, Strategy, TableRenderer};
@@ -41,8 +42,8 @@ impl Strategy for Rules {
         }
     }
 
-    fn selectable_fields(&self) -> &[&str] {
-        &["medal"]
+    fn selectable_fields(&self) -> &[Cow<'static, str>] {
+        &[Cow::Borrowed("medal")]
     }
 }
 

@@ -1,3 +1,5 @@
+//! Formats that Kubernetes checks, and what it says of values that do not fit.
+
 use super::*;
 
 /// Formats, texts that have them, and texts that have not.

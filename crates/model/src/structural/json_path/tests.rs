@@ -1,3 +1,5 @@
+//! Paths, and what they find.
+
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Schemas and objects, with the answers of a real server.
+
 mod properties;
 mod recorded;
 
