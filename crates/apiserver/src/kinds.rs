@@ -23,7 +23,8 @@ use crate::reviews;
 pub(crate) fn built_in() -> Vec<ResourceType> {
     let of_version = |entry: &'static Version| {
         let is_served = |row: &&Row| {
-            let is_answered = reviews::built_in(entry.group, row.kind).is_some() || row.kind == "Binding";
+            let is_answered = reviews::built_in(entry.group, row.kind).is_some()
+                || matches!(row.kind, "Binding" | "ComponentStatus");
             row.verbs.contains(&"watch") || is_answered
         };
         entry.resources.iter().filter(is_served).map(|row| resource_type(entry, row))

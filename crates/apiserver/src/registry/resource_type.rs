@@ -162,6 +162,11 @@ impl ResourceType {
         self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
     }
 
+    /// Whether it is the type of parts of the control plane, none of which is stored.
+    pub fn is_component_status(&self) -> bool {
+        self.group.is_empty() && self.plural == "componentstatuses"
+    }
+
     /// Whether it is the type of bindings, none of which is stored: they give pods to nodes.
     pub fn is_binding(&self) -> bool {
         self.group.is_empty() && self.kind == "Binding"
@@ -169,7 +174,7 @@ impl ResourceType {
 
     /// Whether its objects are kept, and not only answered.
     pub fn is_stored(&self) -> bool {
-        self.review.is_none() && !self.is_binding()
+        self.review.is_none() && !self.is_binding() && !self.is_component_status()
     }
 
     /// "There is no such object."

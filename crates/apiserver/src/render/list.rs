@@ -111,7 +111,10 @@ impl ListFrame {
 
     fn metadata(&self, metadata: &ListMetadata) -> Map<String, Value> {
         let mut out = Map::new();
-        out.insert("resourceVersion".to_owned(), metadata.revision.to_string().into());
+        // What is not stored has no version.
+        if metadata.revision != Revision::ZERO {
+            out.insert("resourceVersion".to_owned(), metadata.revision.to_string().into());
+        }
         // Lists of custom objects have a token even if it is empty.
         let is_custom = self.resource_type.custom.is_some() && self.form.view == View::Whole;
         if let Some(token) = metadata.continue_token.as_deref().or(is_custom.then_some("")) {

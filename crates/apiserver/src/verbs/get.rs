@@ -3,12 +3,15 @@
 use http::{Response, StatusCode};
 use model::error::Error;
 
-use super::{Call, store_error};
+use super::{Call, components, store_error};
 use crate::body::Body;
 use crate::render;
 use crate::request::list_options::parse_revision;
 
 pub async fn get(call: Call) -> Result<Response<Body>, Error> {
+    if call.resource_type.is_component_status() {
+        return components::get(&call).await;
+    }
     let version = call.query.text("resourceVersion");
     if !version.is_empty() {
         let requested = parse_revision(version).map_err(|message| Error::BadRequest { message })?;

@@ -11,7 +11,7 @@ use store::{ListQuery, Page, Position, Store, Stored};
 
 use super::continue_token::ContinueToken;
 use super::scope::{Scope, scope};
-use super::{Call, store_error, too_old};
+use super::{Call, components, store_error, too_old};
 use crate::body::{Aborted, Body};
 use crate::registry::Served;
 use crate::render::ListFrame;
@@ -22,6 +22,9 @@ const CHUNK: usize = 500;
 
 pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     let options = ListOptions::from_query(&call.query)?;
+    if call.resource_type.is_component_status() {
+        return components::list(&call).await;
+    }
     let scope = scope(&call)?;
     let mut reader = Reader::open(&call, &scope, &options).await?;
     let first = reader.next().await?;

@@ -4,6 +4,7 @@ mod apply;
 mod binding;
 mod body;
 mod claims;
+mod components;
 mod continue_token;
 mod create;
 mod definition;

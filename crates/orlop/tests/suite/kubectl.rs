@@ -1,16 +1,20 @@
 //! Kubernetes' own client, against a server that a test has started.
 
-use std::process::{Output, Stdio};
+use std::{
+    path::Path,
+    process::{Output, Stdio},
+};
 
 use tokio::process::Command;
 
 use crate::server::Server;
 
-/// A kubectl that talks to this server, and caches nothing beyond it: another server may get the same port.
+/// A kubectl that talks to this server from the folder of the repository, and caches nothing beyond it: another server may get the same port.
 pub fn command(server: &Server) -> Command {
     let home = server.kubeconfig.parent().expect("the kubeconfig is in the data folder");
     let mut command = Command::new("kubectl");
     command.env("KUBECONFIG", &server.kubeconfig).env("HOME", home).stdin(Stdio::null()).kill_on_drop(true);
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     command
 }
 

@@ -1,5 +1,6 @@
 //! The core group.
 
+mod component_status;
 mod config_map;
 mod data;
 mod endpoints;
@@ -30,6 +31,7 @@ pub(super) use service::{PROTOCOLS, balancer_addresses, balancer_host};
 
 pub(super) const RULES: &[KindRules] = &[
     config_map::RULES,
+    component_status::RULES,
     endpoints::RULES,
     event::RULES,
     event::OF_EVENTS,
