@@ -9,11 +9,13 @@ mod source;
 mod tests;
 mod token;
 mod unescape;
+mod words;
 
 pub use self::{
     ast::{Ast, Comprehension, Entry, Expr, ExprId, ExprKind, FieldInit, Literal},
     macros::{Expander, Macro, MacroError},
     source::{Issue, Issues},
+    words::is_word,
 };
 pub(crate) use self::{
     macros::{ACCUMULATOR, MAP_INSERT, MacroKey, map as expand_map, standard_macros},

@@ -5,30 +5,8 @@ use crate::syntax::{
     ast::{Entry, Expr, ExprKind, FieldInit, Literal},
     operators,
     token::{EXPRESSION, Kind, Set},
-    unescape,
+    unescape, words,
 };
-
-/// Names that are kept for later versions of the language.
-const RESERVED: [&str; 18] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-    "in",
-];
 
 /// What may come after an operand that is complete.
 const AFTER_OPERAND: Set = Set::of(&[
@@ -223,7 +201,7 @@ impl Parser<'_> {
             return self.mismatched(Set::of(&[Kind::Identifier]));
         }
         name.push_str(self.text(self.tokens[self.at]));
-        if RESERVED.contains(&&*name) {
+        if words::RESERVED.contains(&&*name) {
             self.error_at(position, format!("reserved identifier: {name}"));
         }
         self.at += 1;

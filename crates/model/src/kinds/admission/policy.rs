@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use cel::syntax::is_word;
 use serde_json::{Value, json};
 
 use super::GROUP;
@@ -21,29 +22,6 @@ use crate::names::{dns1035_label, dns1123_subdomain, qualified_name};
 const ANNOTATIONS_MAX: usize = 20;
 const ANNOTATION_LENGTH_MAX: usize = 5 * 1024;
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const RESERVED_WORDS: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 pub(super) const RULES: KindRules = KindRules {
     group: GROUP,
@@ -173,7 +151,7 @@ fn bad_variable(path: &str, variable: &Object) -> Vec<FieldError> {
 fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
-        && !RESERVED_WORDS.contains(&name)
+        && !is_word(name)
 }
 
 fn bad_validation(path: &str, validation: &Object) -> Vec<FieldError> {

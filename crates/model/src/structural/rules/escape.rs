@@ -2,37 +2,14 @@
 
 use std::borrow::Cow;
 
-/// Words that mean something in expressions.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+use cel::syntax::is_word;
 
 /// The name of a field as expressions write it, or nothing if they cannot.
 pub(super) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_word(name) {
         return Some(Cow::Owned(format!("__{name}__")));
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
