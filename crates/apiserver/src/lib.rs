@@ -24,6 +24,7 @@ pub mod reviews;
 mod server;
 mod service;
 mod verbs;
+mod warnings;
 mod webhook;
 
 pub use api::{ApiServer, Builder};

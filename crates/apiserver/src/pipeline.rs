@@ -20,6 +20,7 @@ use crate::request::negotiate::{self, Form, JSON, Offer, View};
 use crate::request::path::{self, Place, ResourcePath};
 use crate::request::query::Query;
 use crate::request::verb::Verb;
+use crate::warnings::Warnings;
 use crate::{compress, request, verbs};
 
 /// A request that takes longer is logged.
@@ -44,19 +45,21 @@ where
     let accept = request.headers().get(ACCEPT).cloned();
     let target = target(api, &request);
     let span = span(&target);
+    let warnings = Warnings::default();
     let (labels, result) = match target {
         Ok(target) => {
             let labels = labels(api, &target);
             // A guard, for a client that goes away drops this future at any await.
             let _counted = Counted::new(&api.metrics.in_flight);
-            (labels, steps(api, connection, target, request).instrument(span.clone()).await)
+            (labels, steps(api, connection, target, request, &warnings).instrument(span.clone()).await)
         }
         Err(error) => (of_no_resource(&request.method().as_str().to_lowercase()), Err(error)),
     };
-    let (response, error) = match result {
+    let (mut response, error) = match result {
         Ok(response) => (response, None),
         Err(error) => (failure(&error, accept), Some(error)),
     };
+    warnings.put(response.headers_mut());
     let (code, elapsed) = (response.status().as_u16(), begin.elapsed());
     span.record("code", code);
     span.in_scope(|| asked.log(code, elapsed, error.as_ref()));
@@ -70,6 +73,7 @@ async fn steps<B>(
     connection: &Connection,
     target: Target,
     request: Request<B>,
+    warnings: &Warnings,
 ) -> Result<Response<Body>, Error>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -88,7 +92,7 @@ where
     let response = match target {
         Target::Resource { verb, place } => {
             let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
-            verbs::dispatch(api, caller, verb, place, query, head.headers, body).await?
+            verbs::dispatch(api, caller, (verb, place), query, head.headers, body, warnings).await?
         }
         Target::Plain { method, path } => {
             endpoints::answer(api, &method, &path, &query, &head.headers).await?

@@ -7,8 +7,8 @@ mod view;
 use std::fmt::Display;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT, WARNING};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use model::Revision;
 use model::apply::Tracked;
 use model::error::Error;
@@ -26,13 +26,8 @@ use crate::request::negotiate::{Encoding, Form, View};
 use crate::request::query::Query;
 use crate::verbs::Call;
 
-/// An answer with one object, and warnings for its sender.
-pub(crate) fn object(
-    call: &Call,
-    status: StatusCode,
-    stored: &Bytes,
-    warnings: &[String],
-) -> Result<Response<Body>, Error> {
+/// An answer with one object.
+pub(crate) fn object(call: &Call, status: StatusCode, stored: &Bytes) -> Result<Response<Body>, Error> {
     let bytes = if call.form == Form::STORED {
         view::whole(&call.resource_type, &call.resource_type.shown(stored)?)
     } else {
@@ -48,21 +43,7 @@ pub(crate) fn object(
     };
     let mut response = respond(call.form.encoding.media_type(), bytes);
     *response.status_mut() = status;
-    response.headers_mut().extend(warnings.iter().filter_map(|warning| warning_header(warning)));
     Ok(response)
-}
-
-fn warning_header(warning: &str) -> Option<(HeaderName, HeaderValue)> {
-    let quoted = format!("299 - {}", Value::from(warning));
-    HeaderValue::from_str(&quoted).ok().map(|value| (WARNING, value))
-}
-
-/// Puts a warning in front of those that an answer has.
-pub(crate) fn warn_first(response: &mut Response<Body>, warning: &str) {
-    let headers = response.headers_mut();
-    let others: Vec<_> = headers.get_all(WARNING).iter().cloned().map(|value| (WARNING, value)).collect();
-    headers.remove(WARNING);
-    headers.extend(warning_header(warning).into_iter().chain(others));
 }
 
 /// An answer with a `Status` that is no error.
@@ -73,14 +54,13 @@ pub(crate) fn status(call: &Call, status: &Value) -> Result<Response<Body>, Erro
 }
 
 /// The answer to what makes no object: it is done.
-pub(crate) fn done(call: &Call, warnings: &[String]) -> Result<Response<Body>, Error> {
+pub(crate) fn done(call: &Call) -> Result<Response<Body>, Error> {
     let code = StatusCode::CREATED;
     let done = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code.as_u16(),
     });
     let mut response = status(call, &done)?;
     *response.status_mut() = code;
-    response.headers_mut().extend(warnings.iter().filter_map(|warning| warning_header(warning)));
     Ok(response)
 }
 

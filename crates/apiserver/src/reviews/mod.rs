@@ -50,12 +50,7 @@ pub(crate) fn built_in(group: &str, kind: &str) -> Option<Arc<dyn Review>> {
 }
 
 /// The answer to a review.
-pub(crate) fn create(
-    call: &Call,
-    review: &dyn Review,
-    mut object: Object,
-    warnings: &[String],
-) -> Result<Response<Body>, Error> {
+pub(crate) fn create(call: &Call, review: &dyn Review, mut object: Object) -> Result<Response<Body>, Error> {
     let asked = Asked { caller: &call.caller, namespace: call.namespace(), api: &call.api };
     let tracked = Writing::new(call, creation_time()).track(None, &mut object);
     review.answer(&asked, &mut object)?;
@@ -63,7 +58,7 @@ pub(crate) fn create(
         set_managers(&mut object, &tracked);
     }
     let bytes = serde_json::to_vec(&object).expect("a JSON value always encodes");
-    render::object(call, StatusCode::CREATED, &bytes.into(), warnings)
+    render::object(call, StatusCode::CREATED, &bytes.into())
 }
 
 fn user(identity: &Identity) -> Value {

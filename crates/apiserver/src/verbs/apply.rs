@@ -6,7 +6,7 @@ use model::patch::cannot_unmarshal;
 use model::{Revision, json};
 use serde_json::Value;
 
-use super::body::{Decoded, Unfit, shape};
+use super::body::{Unfit, shape};
 use super::create::create_applied;
 use super::managers::Writing;
 use super::metadata::{self, time};
@@ -26,7 +26,6 @@ pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// A configuration that can be applied to any state of the object.
 pub struct Configuration {
     config: Object,
-    warnings: Vec<String>,
 }
 
 pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
@@ -75,12 +74,14 @@ impl Configuration {
         let complaints: Vec<String> =
             parsed.duplicates.iter().map(|path| format!("key {path:?} already set in map")).collect();
         match options.field_validation {
-            FieldValidation::Strict if !complaints.is_empty() => {
-                Err(bad(format!("error strict decoding YAML: {}", complaints.join(", "))))
+            FieldValidation::Strict if complaints.is_empty() => {}
+            FieldValidation::Strict => {
+                return Err(bad(format!("error strict decoding YAML: {}", complaints.join(", "))));
             }
-            FieldValidation::Ignore => Ok(Self { config, warnings: Vec::new() }),
-            _ => Ok(Self { config, warnings: complaints }),
+            FieldValidation::Warn => call.warnings.extend(complaints),
+            FieldValidation::Ignore => {}
         }
+        Ok(Self { config })
     }
 
     /// What becomes of an object, or of none.
@@ -102,7 +103,7 @@ impl Configuration {
         {
             metadata::remove(&mut object, "resourceVersion");
         }
-        Ok(Changed { object, warnings: self.warnings.clone(), tracked: Some(applied.tracked) })
+        Ok(Changed { object, tracked: Some(applied.tracked) })
     }
 
     fn shaped(&self, call: &Call, mut object: Object) -> Result<Object, Error> {
@@ -111,8 +112,8 @@ impl Configuration {
         let kind = kind_text(&resource_type.api_version(), &resource_type.kind);
         object.insert("apiVersion".to_owned(), resource_type.api_version().into());
         object.insert("kind".to_owned(), resource_type.kind.clone().into());
-        let shaped = shape(resource_type, object, Vec::new(), FieldValidation::Ignore);
-        shaped.map(|Decoded { object, .. }| object).map_err(|unfit| match unfit {
+        let shaped = shape(call, object, Vec::new(), FieldValidation::Ignore);
+        shaped.map_err(|unfit| match unfit {
             Unfit::Other(error) => error,
             Unfit::Shape { reason, .. } => Error::Failed {
                 message: format!(

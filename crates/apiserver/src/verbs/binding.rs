@@ -8,7 +8,7 @@ use model::error::{Error, FieldError};
 use model::kinds::{bind, validate_binding};
 use store::{Precondition, Write};
 
-use super::body::{self, Decoded};
+use super::body;
 use super::metadata::{self, attributes, time};
 use super::options::WriteOptions;
 use super::write::{ATTEMPTS, now};
@@ -22,7 +22,7 @@ use crate::render;
 pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(kinds::alone("", "Binding"))));
-    let Decoded { object: binding, warnings } = body::decode(&sent, options.field_validation)?;
+    let binding = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &binding)?;
     let name = metadata::text(&binding, "name");
     if call.place.name.is_empty() && name.is_empty() {
@@ -40,7 +40,7 @@ pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let registry = call.api.registry();
     let pods = registry.find("", "v1", "pods").ok_or(Error::PathNotFound)?.clone();
     bind_pod(&call.about(pods), &binding, options.dry_run).await?;
-    render::done(&sent, &warnings)
+    render::done(&sent)
 }
 
 /// Writes the pod that a binding names, again if others are faster.

@@ -10,14 +10,8 @@ use super::{kinds, metadata};
 use crate::registry::{Object, ResourceType};
 use crate::request::negotiate::{self, Encoding, Offer};
 
-/// A decoded object, and what its sender should be warned about.
-pub struct Decoded {
-    pub object: Object,
-    pub warnings: Vec<String>,
-}
-
-/// Decodes the body of a create or update.
-pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error> {
+/// Decodes the body of a create or update; its sender is warned of what does not belong there.
+pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error> {
     let resource_type = &call.resource_type;
     let encoding = negotiate::body_encoding(&call.headers, resource_type.offer())?;
     let unrecognized = |problem: String| {
@@ -45,7 +39,7 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Decoded, Error
         let body = String::from_utf8_lossy(&call.body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
     }
-    shape(resource_type, object, duplicate_fields(&duplicates), validation)
+    shape(call, object, duplicate_fields(&duplicates), validation)
         .map_err(|unfit| unfit.of_body(resource_type))
 }
 
@@ -91,13 +85,15 @@ impl Unfit {
     }
 }
 
-/// Brings a JSON object into the shape of its type: right kind, known fields, right types, without kind and version.
+/// Brings a JSON object into the shape of its type: right kind, known fields, right types, without kind and version. Its sender is warned
+/// of what does not belong there.
 pub fn shape(
-    resource_type: &ResourceType,
+    call: &Call,
     mut object: Object,
     mut complaints: Vec<String>,
     validation: FieldValidation,
-) -> Result<Decoded, Unfit> {
+) -> Result<Object, Unfit> {
+    let resource_type = &call.resource_type;
     match &resource_type.custom {
         Some(_) => check_custom_kind(resource_type, &object).map_err(Unfit::Other)?,
         None => check_kind(resource_type, &object)?,
@@ -115,12 +111,14 @@ pub fn shape(
         (conversion.to_stored)(&mut object);
     }
     match validation {
-        FieldValidation::Strict if !complaints.is_empty() => {
-            Err(unfit(format!("strict decoding error: {}", complaints.join(", "))))
+        FieldValidation::Strict if complaints.is_empty() => {}
+        FieldValidation::Strict => {
+            return Err(unfit(format!("strict decoding error: {}", complaints.join(", "))));
         }
-        FieldValidation::Ignore => Ok(Decoded { object, warnings: Vec::new() }),
-        _ => Ok(Decoded { object, warnings: complaints }),
+        FieldValidation::Warn => call.warnings.extend(complaints),
+        FieldValidation::Ignore => {}
     }
+    Ok(object)
 }
 
 /// An empty list of managers means the same as one with an empty entry, which decoding leaves as it is.

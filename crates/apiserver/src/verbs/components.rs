@@ -18,7 +18,7 @@ pub async fn get(call: &Call) -> Result<Response<Body>, Error> {
         resource: call.resource_type.singular.clone(),
         name: name.clone(),
     })?;
-    render::object(call, StatusCode::OK, &bytes(&found), &[])
+    render::object(call, StatusCode::OK, &bytes(&found))
 }
 
 pub async fn list(call: &Call) -> Result<Response<Body>, Error> {

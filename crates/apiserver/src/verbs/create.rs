@@ -10,7 +10,7 @@ use model::validation::validate_object_meta;
 use model::{ObjectKey, Revision, Uid};
 use store::Write;
 
-use super::body::{self, Decoded};
+use super::body;
 use super::managers::Writing;
 use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
@@ -27,16 +27,16 @@ const CLAIM_ATTEMPTS: usize = 16;
 
 pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let Decoded { mut object, warnings } = body::decode(&call, options.field_validation)?;
+    let mut object = body::decode(&call, options.field_validation)?;
     match &call.resource_type.review {
         Some(review) => {
             check_place(&call, &object)?;
             if call.resource_type.namespaced {
                 set_text(&mut object, "namespace", call.namespace());
             }
-            reviews::create(&call, &**review, object, &warnings)
+            reviews::create(&call, &**review, object)
         }
-        None => create_object(&call, object, &warnings, options).await,
+        None => create_object(&call, object, options).await,
     }
 }
 
@@ -46,24 +46,21 @@ pub async fn create_applied(
     applied: Changed,
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
-    let Changed { object, warnings, tracked } = applied;
-    create_tracked(call, (object, tracked.as_ref()), &warnings, options).await
+    create_tracked(call, (applied.object, applied.tracked.as_ref()), options).await
 }
 
 /// Makes an object of a decoded body; also what an update of an absent object does, for types that allow it.
 pub async fn create_object(
     call: &Call,
     object: Object,
-    warnings: &[String],
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
-    create_tracked(call, (object, None), warnings, options).await
+    create_tracked(call, (object, None), options).await
 }
 
 async fn create_tracked(
     call: &Call,
     (object, tracked): (Object, Option<&Tracked>),
-    warnings: &[String],
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     check_place(call, &object)?;
@@ -74,10 +71,7 @@ async fn create_tracked(
     let mut contested = 0;
     loop {
         match attempt(call, (&object, tracked), options.dry_run, contested > 0).await? {
-            Outcome::Made(made, value) => {
-                let own = call.resource_type.strategy.warnings(&made, None);
-                return render::object(call, StatusCode::CREATED, &value, &[warnings, &own].concat());
-            }
+            Outcome::Made(value) => return render::object(call, StatusCode::CREATED, &value),
             Outcome::ClaimTaken if contested < CLAIM_ATTEMPTS => contested += 1,
             Outcome::ClaimTaken => {
                 let message = "others were faster each time something was to be handed out".to_owned();
@@ -95,8 +89,8 @@ async fn create_tracked(
 
 /// What became of one attempt to make an object.
 enum Outcome {
-    /// It is made: as it was written, and as the client gets it.
-    Made(Object, bytes::Bytes),
+    /// It is made: as the client gets it.
+    Made(bytes::Bytes),
     /// There is one with this name.
     NameTaken(String),
     /// Somebody else has got what was handed out to it.
@@ -131,10 +125,11 @@ async fn attempt(
         namespace::check(call, object).await?;
         return Err(fault);
     }
+    call.warnings.extend(call.resource_type.strategy.warnings(&candidate, None));
     call.resource_type.strategy.canonicalize(&mut candidate);
     let key = call.key_of(metadata::text(&candidate, "name"));
     match commit(call, &key, (&candidate, &tracked), dry_run).await {
-        Ok(value) => Ok(Outcome::Made(candidate, value)),
+        Ok(value) => Ok(Outcome::Made(value)),
         Err(Failure::Of(error)) => Err(error),
         Err(Failure::Store(error)) if definition::has_moved(call, &error) => Err(Error::DefinitionChanged),
         Err(Failure::Store(error)) if claims::was_contested(&error, &key) => Ok(Outcome::ClaimTaken),

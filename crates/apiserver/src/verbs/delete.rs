@@ -33,9 +33,9 @@ pub async fn delete(call: Call) -> Result<Response<Body>, Error> {
     let options = DeleteOptions::read(&call)?;
     let key = call.key();
     match delete_object(&call, &key, &options).await? {
-        Deleted::Waiting(value) => render::object(&call, StatusCode::OK, &value, &[]),
+        Deleted::Waiting(value) => render::object(&call, StatusCode::OK, &value),
         Deleted::Gone(_, end) if call.resource_type.shows_deleted => {
-            render::object(&call, StatusCode::OK, &end, &[])
+            render::object(&call, StatusCode::OK, &end)
         }
         Deleted::Gone(value, _) => {
             let last: Object = serde_json::from_slice(&value).unwrap_or_default();

@@ -11,7 +11,7 @@ use model::{Encoded, Selector};
 use serde_json::{Value, json};
 use store::{ListQuery, Position, Precondition, Stored, Write};
 
-use super::body::{self, Decoded};
+use super::body;
 use super::delete;
 use super::managers::Writing;
 use super::metadata::{self, attributes, time};
@@ -30,14 +30,14 @@ const PAGE: usize = 500;
 pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(kinds::alone("policy", "Eviction"))));
-    let Decoded { object: eviction, warnings } = body::decode(&sent, options.field_validation)?;
+    let eviction = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &eviction)?;
     if metadata::text(&eviction, "name") != call.place.name {
         return Err(Error::bad_request("name in URL does not match name in Eviction object"));
     }
     let options = delete_options(&call, &eviction)?;
     evict_pod(&call, &options).await?;
-    render::done(&sent, &warnings)
+    render::done(&sent)
 }
 
 /// The options of the deletion; a dry run may be asked for there or in the query.

@@ -42,11 +42,12 @@ use crate::api::ApiServer;
 use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::{Definition, Served};
-use crate::render::{wants_pretty, warn_first};
+use crate::render::wants_pretty;
 use crate::request::negotiate::{self, Form};
 use crate::request::path::ResourcePath;
 use crate::request::query::Query;
 use crate::request::verb::Verb;
+use crate::warnings::Warnings;
 
 /// One request to one resource type, after everything was checked that does not depend on the verb.
 pub(crate) struct Call {
@@ -60,6 +61,8 @@ pub(crate) struct Call {
     pub headers: HeaderMap,
     pub body: Bytes,
     pub form: Form,
+    /// What the client is told beside the answer.
+    pub warnings: Warnings,
 }
 
 impl Call {
@@ -85,6 +88,7 @@ impl Call {
             headers: self.headers.clone(),
             body: self.body.clone(),
             form: self.form,
+            warnings: self.warnings.clone(),
         }
     }
 
@@ -106,24 +110,34 @@ const DEFINITION_ATTEMPTS: usize = 8;
 pub(crate) async fn dispatch(
     api: &ApiServer,
     caller: Identity,
-    verb: Verb,
-    place: ResourcePath,
+    (verb, place): (Verb, ResourcePath),
     query: Query,
     headers: HeaderMap,
     body: Bytes,
+    warnings: &Warnings,
 ) -> Result<Response<Body>, Error> {
-    let (resource_type, definition) = find(api, verb, &place)?;
+    let (resource_type, definition) = find(api, verb, &place, warnings)?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let form = negotiate::accepted(&headers, resource_type.offer(), streams, pretty)?;
-    let mut call =
-        Call { api: api.clone(), caller, resource_type, definition, place, query, headers, body, form };
+    let mut call = Call {
+        api: api.clone(),
+        caller,
+        resource_type,
+        definition,
+        place,
+        query,
+        headers,
+        body,
+        form,
+        warnings: warnings.clone(),
+    };
     for _ in 1..DEFINITION_ATTEMPTS {
         let Some(definition) = call.definition.clone().filter(|_| verb.is_mutating()) else { break };
         match run(call.about(call.resource_type.clone()), verb).await {
             Err(Error::DefinitionChanged) => {
                 api.catalog.moves_on(&definition).await?;
-                (call.resource_type, call.definition) = find(api, verb, &call.place)?;
+                (call.resource_type, call.definition) = find(api, verb, &call.place, warnings)?;
             }
             answer => return answer,
         }
@@ -149,14 +163,16 @@ fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option<Call> {
         headers: HeaderMap::new(),
         body: Bytes::new(),
         form: Form::STORED,
+        warnings: Warnings::default(),
     })
 }
 
-/// The type that a path is about, if it takes the verb.
+/// The type that a path is about, if it takes the verb; whoever uses what is deprecated is told.
 fn find(
     api: &ApiServer,
     verb: Verb,
     place: &ResourcePath,
+    warnings: &Warnings,
 ) -> Result<(Arc<Served>, Option<Arc<Definition>>), Error> {
     let registry = api.registry();
     let found = registry.find(&place.group, &place.version, &place.resource).filter(|of| of.fits(place));
@@ -165,9 +181,15 @@ fn find(
         return Err(if known { Error::PathNotFound } else { Error::NoSuchPage });
     };
     let is_custom = resource_type.custom.is_some();
+    let verbs = resource_type.verbs_of(&place.subresource);
+    // To Kubernetes a watch is a list, also where there is only the list.
+    let is_reached = is_custom || verb == Verb::Watch || verbs.is_some_and(|verbs| verbs.contains(verb));
+    if let Some(warning) = resource_type.strategy.deprecated().filter(|_| is_reached) {
+        warnings.add(warning);
+    }
     // A namespaced object is made in its namespace, never across all of them.
     let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
-    match resource_type.verbs_of(&place.subresource) {
+    match verbs {
         _ if is_custom && !in_place => return Err(Error::NoSuchPage),
         None if is_custom => return Err(resource_type.not_found(&place.name)),
         None => return Err(Error::PathNotFound),
@@ -185,8 +207,7 @@ fn find(
 }
 
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
-    let deprecated = call.resource_type.strategy.deprecated().map(str::to_owned);
-    let mut answer = match verb {
+    match verb {
         _ if call.place.subresource == "scale" => scale::scale(call, verb).await,
         Verb::Create if call.place.subresource == "eviction" => eviction::create_eviction(call).await,
         Verb::Create if call.place.subresource == "binding" || call.resource_type.is_binding() => {
@@ -200,11 +221,7 @@ async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
         Verb::Patch => patch::patch(call).await,
         Verb::Delete => delete::delete(call).await,
         Verb::DeleteCollection => delete_collection::delete_collection(call).await,
-    }?;
-    if let Some(warning) = deprecated {
-        warn_first(&mut answer, &warning);
     }
-    Ok(answer)
 }
 
 /// A failure of the store, in the words of the API. Every failure that a verb did not expect goes through here.

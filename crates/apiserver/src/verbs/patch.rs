@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Call;
 use super::apply::{self, APPLY_PATCH};
-use super::body::{Decoded, Unfit, duplicate_fields, shape};
+use super::body::{Unfit, duplicate_fields, shape};
 use super::options::WriteOptions;
 use super::update::check_place;
 use super::write::{self, Change, Changed};
@@ -62,7 +62,6 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
 
 impl Change for Patch {
     fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
-        let resource_type = &call.resource_type;
         let document = self.patched(call, old, revision)?;
         let Value::Object(object) = document else {
             let message = "the patch does not leave an object".to_owned();
@@ -74,8 +73,8 @@ impl Change for Patch {
             complaints.extend(unknown.map(|path| format!("unknown field {path:?}")));
             complaints.iter_mut().for_each(|complaint| complaint.insert_str(0, "json patch "));
         }
-        let shaped = shape(resource_type, object, complaints, self.options.field_validation);
-        let Decoded { mut object, warnings } = shaped.map_err(|unfit| match unfit {
+        let shaped = shape(call, object, complaints, self.options.field_validation);
+        let mut object = shaped.map_err(|unfit| match unfit {
             Unfit::Shape { reason, .. } => self.unfit(call, old, revision, &reason),
             Unfit::Other(error) => error,
         })?;
@@ -85,7 +84,7 @@ impl Change for Patch {
         {
             super::metadata::remove(&mut object, "resourceVersion");
         }
-        Ok(Changed { object, warnings, tracked: None })
+        Ok(Changed { object, tracked: None })
     }
 }
 

@@ -10,7 +10,7 @@ use model::error::Error;
 use model::kinds::{scale_of, set_scale, validate_scale};
 
 use super::apply::{APPLY_PATCH, Configuration};
-use super::body::{self, Decoded};
+use super::body;
 use super::managers::Writing;
 use super::metadata;
 use super::options::WriteOptions;
@@ -49,14 +49,14 @@ impl Scale {
         let key = self.object.key();
         let found = self.object.api.store.get(&key, None).await.map_err(store_error)?;
         let found = found.ok_or_else(|| self.object.resource_type.not_found(&key.name))?;
-        self.render(&self.object.resource_type.read(&found).await?, &[])
+        self.render(&self.object.resource_type.read(&found).await?)
     }
 
     async fn update(&self) -> Result<Response<Body>, Error> {
         let options = WriteOptions::from_query(&self.shown.query, "UpdateOptions")?;
-        let Decoded { mut object, warnings } = body::decode(&self.shown, options.field_validation)?;
+        let mut object = body::decode(&self.shown, options.field_validation)?;
         check_place(&self.shown, &mut object)?;
-        self.change(Wanted::Scale(Changed { object, warnings, tracked: None }), options).await
+        self.change(Wanted::Scale(Changed { object, tracked: None }), options).await
     }
 
     async fn patch(&self) -> Result<Response<Body>, Error> {
@@ -72,16 +72,16 @@ impl Scale {
 
     async fn change(&self, wanted: Wanted, options: WriteOptions) -> Result<Response<Body>, Error> {
         let change = SetScale { shown: &self.shown, wanted };
-        let (value, warnings) = write::changed(&self.object, &change, options).await?;
+        let value = write::changed(&self.object, &change, options).await?;
         let object = serde_json::from_slice(&value)
             .map_err(|_| Error::Internal { message: "a stored object cannot be read".to_owned() })?;
-        self.render(&object, &warnings)
+        self.render(&object)
     }
 
-    fn render(&self, object: &Object, warnings: &[String]) -> Result<Response<Body>, Error> {
+    fn render(&self, object: &Object) -> Result<Response<Body>, Error> {
         let scale = shown(&self.object, object)?;
         let bytes: Bytes = serde_json::to_vec(&scale).expect("a JSON value always encodes").into();
-        render::object(&self.shown, StatusCode::OK, &bytes, warnings)
+        render::object(&self.shown, StatusCode::OK, &bytes)
     }
 }
 
@@ -149,6 +149,6 @@ impl Change for SetScale<'_> {
             Some(paths) => custom::scale::set_scale(paths, &mut object, &scale.object),
             None => set_scale(&mut object, &scale.object),
         }
-        Ok(Changed { object, warnings: scale.warnings, tracked })
+        Ok(Changed { object, tracked })
     }
 }

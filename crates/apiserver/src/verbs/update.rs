@@ -5,7 +5,7 @@ use model::Revision;
 use model::error::{Error, FieldError};
 
 use super::Call;
-use super::body::{self, Decoded};
+use super::body;
 use super::create::create_object;
 use super::metadata::{self, set_text};
 use super::options::WriteOptions;
@@ -17,13 +17,12 @@ use crate::registry::Object;
 /// The new state, as the client sent it.
 struct Replace {
     object: Object,
-    warnings: Vec<String>,
 }
 
 impl Change for Replace {
     fn apply(&self, call: &Call, old: &Object, _revision: Revision) -> Result<Changed, Error> {
         check_uid(call, &self.object, old)?;
-        Ok(Changed { object: self.object.clone(), warnings: self.warnings.clone(), tracked: None })
+        Ok(Changed { object: self.object.clone(), tracked: None })
     }
 }
 
@@ -39,13 +38,13 @@ pub fn check_uid(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
 
 pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "UpdateOptions")?;
-    let Decoded { mut object, warnings } = body::decode(&call, options.field_validation)?;
+    let mut object = body::decode(&call, options.field_validation)?;
     check_place(&call, &mut object)?;
     let strategy = &call.resource_type.strategy;
     if strategy.creates_on_update() && call.place.subresource.is_empty() {
         let absent = call.api.store.get(&call.key(), None).await.map_err(store_error)?.is_none();
         if absent && metadata::text(&object, "resourceVersion").is_empty() {
-            return create_object(&call, object, &warnings, options).await;
+            return create_object(&call, object, options).await;
         }
     }
     if !strategy.unconditional_update() && metadata::text(&object, "resourceVersion").is_empty() {
@@ -54,7 +53,7 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
         let (group, kind) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
         return Err(Error::Invalid { group, kind, name: call.place.name.clone(), errors: vec![error] });
     }
-    write::change(&call, &Replace { object, warnings }, options).await
+    write::change(&call, &Replace { object }, options).await
 }
 
 /// The name must be that of the path, and the namespace too, unless it is left out.

@@ -33,7 +33,6 @@ pub trait Change: Sync {
 #[derive(Clone)]
 pub struct Changed {
     pub object: Object,
-    pub warnings: Vec<String>,
     /// The managers of its fields, where the change has found them itself.
     pub tracked: Option<Tracked>,
 }
@@ -44,16 +43,12 @@ pub async fn change(
     change: &dyn Change,
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
-    let (value, warnings) = changed(call, change, options).await?;
-    render::object(call, StatusCode::OK, &value, &warnings)
+    let value = changed(call, change, options).await?;
+    render::object(call, StatusCode::OK, &value)
 }
 
 /// Applies a change to the object that the path names, again if others are faster and the change does not forbid it.
-pub async fn changed(
-    call: &Call,
-    change: &dyn Change,
-    options: WriteOptions,
-) -> Result<(bytes::Bytes, Vec<String>), Error> {
+pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) -> Result<bytes::Bytes, Error> {
     let key = call.key();
     let mut contested = false;
     for _ in 0..ATTEMPTS {
@@ -61,7 +56,7 @@ pub async fn changed(
             return Err(call.resource_type.not_found(&key.name));
         };
         let old = call.resource_type.read(&head).await?;
-        let Changed { mut object, mut warnings, tracked } = change.apply(call, &old, head.revision)?;
+        let Changed { mut object, tracked } = change.apply(call, &old, head.revision)?;
         let pinned = check_preconditions(call, &object, &head)?;
         call.resource_type.strategy.default(&mut object);
         let tracked = tracked
@@ -71,14 +66,14 @@ pub async fn changed(
         prepare(call, &mut object, &old);
         validate_update(call, &object, &old, &tracked)?;
         settle(call, &mut object, &metadata::time(now()));
+        call.warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         call.resource_type.strategy.canonicalize(&mut object);
-        warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         match commit(call, &head, (&object, &old), &tracked, options.dry_run).await {
             Ok(value) => {
                 if !options.dry_run {
                     reindex(call, &object, &old).await?;
                 }
-                return Ok((value, warnings));
+                return Ok(value);
             }
             Err(Failure::Of(error)) => return Err(error),
             Err(Failure::Store(error)) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
