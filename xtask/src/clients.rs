@@ -1,4 +1,5 @@
-//! Clients that the tests run where they can be had: an old kubectl from Debian, and what Go builds: a new one, Helm, programs with informers and with a manager.
+//! Clients that the tests run where they can be had: an old kubectl from Debian; what Go builds: a new one, Helm, programs with
+//! informers and with a manager; the packages of Python and JavaScript that the sessions in `clients` need.
 //! Without them the tests that are about them do nothing; so each is named here if it is missing.
 
 use std::{fs, path::Path, process::Command};
@@ -13,6 +14,12 @@ pub fn prepare() {
     }
     if let Err(problem) = go(&folder.join("go")) {
         println!("== clients: no programs in Go: {problem}");
+    }
+    if let Err(problem) = python(&folder.join("python")) {
+        println!("== clients: no client in Python: {problem}");
+    }
+    if let Err(problem) = javascript(&folder.join("javascript")) {
+        println!("== clients: no client in JavaScript: {problem}");
     }
 }
 
@@ -38,8 +45,41 @@ fn go(folder: &Path) -> Result<(), String> {
     run(&root().join("clients/go"), "go", &["build", "-o", &out, "./..."])
 }
 
+/// An environment of its own; pip installs again only what has changed.
+fn python(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    if !folder.join("bin/pip").is_file() {
+        run(folder, "python3", &["-m", "venv", "."])?;
+    }
+    let requirements = root().join("clients/python/requirements.txt");
+    let requirements = requirements.to_string_lossy();
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", &requirements];
+    run(folder, &folder.join("bin/python").to_string_lossy(), &pip)?;
+    fs::write(folder.join("complete"), "").map_err(|error| error.to_string())
+}
+
+/// npm installs again only what has changed. Newer versions of the package need a newer Node than Debian has.
+fn javascript(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    let package = "@kubernetes/client-node@1.4.0";
+    run(
+        folder,
+        "npm",
+        &[
+            "install",
+            "--prefix",
+            ".",
+            "--no-save",
+            "--no-package-lock",
+            "--silent",
+            "--prefer-offline",
+            package,
+        ],
+    )
+}
+
 pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
-    if !is_on_path(program) {
+    if !Path::new(program).is_absolute() && !is_on_path(program) {
         return Err(format!("{program} is not installed"));
     }
     println!("== clients: {program} {}", arguments.join(" "));

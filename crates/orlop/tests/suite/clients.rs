@@ -22,6 +22,18 @@ pub fn from_go(name: &str) -> Option<PathBuf> {
     brought(&format!("go/{name}"))
 }
 
+/// The interpreter with the Python client, where that could be installed.
+pub fn python() -> Option<PathBuf> {
+    brought("python/complete")?;
+    brought("python/bin/python")
+}
+
+/// The folder that has the JavaScript client, where that could be installed.
+pub fn javascript() -> Option<PathBuf> {
+    let package = brought("javascript/node_modules/@kubernetes/client-node/package.json")?;
+    package.ancestors().nth(4).map(Path::to_path_buf)
+}
+
 /// A program, the server that it talks to, and the folder that it works in.
 pub struct Client<'a> {
     /// Its path, or its name on PATH.

@@ -6,6 +6,7 @@ mod daily;
 mod failures;
 mod kube_rs;
 mod kubectl;
+mod languages;
 mod lifecycle;
 mod many_servers;
 mod observation;

@@ -115,7 +115,7 @@ async fn a_manager_of_controller_runtime_on_a_definition() {
 
 /// There where Go is installed.
 #[tokio::test]
-async fn helm_installs_upgrades_rolls_back_and_removes_a_chart_with_a_definition() {
+async fn helm_installs_upgrades_rolls_back_and_removes_a_chart_with_a_definition_and_hooks() {
     let Some(program) = from_go("helm") else { return };
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("serve", &folder.path().join("data"), &[]).await;
@@ -124,6 +124,7 @@ async fn helm_installs_upgrades_rolls_back_and_removes_a_chart_with_a_definition
     let helm = Client { program, server: &server, folder: folder.path() };
     let kubectl = Client { program: "kubectl".into(), server: &server, folder: folder.path() };
     let masts = async || kubectl.run("get boat one -o jsonpath={.spec.masts},{.spec.rig}").await;
+    let hooked = async || kubectl.run("get configmap one-before -o jsonpath={.data.revision}").await;
 
     helm.expect("install one ./harbour", "STATUS: deployed").await;
     assert_eq!(masts().await, "3,square");
@@ -131,13 +132,16 @@ async fn helm_installs_upgrades_rolls_back_and_removes_a_chart_with_a_definition
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["one", "3"]);
     helm.expect("upgrade one ./harbour --set masts=4", "REVISION: 2").await;
     assert_eq!(masts().await, "4,square");
+    assert_eq!(hooked().await, "2");
     let (code, _, errors) = helm.output("upgrade one ./harbour --set masts=9").await;
     assert_eq!(code, Some(1));
     assert!(errors.contains("is invalid: spec: Invalid value: too many masts"), "{errors}");
     helm.expect("rollback one 1", "Rollback was a success").await;
     assert_eq!(masts().await, "3,square");
+    assert_eq!(hooked().await, "1", "the hooks of the revision that is returned to");
     let image = "{.spec.template.spec.containers[0].image}";
     kubectl.expect(&format!("get deployment one -o jsonpath={image}"), "example.com/harbour:3").await;
     helm.expect("uninstall one", "release \"one\" uninstalled").await;
-    assert_eq!(kubectl.run("get boats,configmaps,deployments -o name").await, "");
+    let left = kubectl.run("get boats,configmaps,deployments -o name").await;
+    assert_eq!(left, "configmap/one-after\nconfigmap/one-before\n", "what hooks made stays");
 }

@@ -1,0 +1,28 @@
+//! Sessions with the official clients of other languages; each is there where its language is installed.
+
+use std::path::{Path, PathBuf};
+
+use crate::clients::{Client, javascript, python};
+use crate::server::Server;
+
+/// Runs a script of `clients`, which asserts by itself and ends well with this sentence.
+async fn session(program: PathBuf, script: &str, argument: &str, sentence: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients").join(script);
+    let line = format!("'{}' {argument}", script.display());
+    Client { program, server: &server, folder: folder.path() }.expect(&line, sentence).await;
+}
+
+#[tokio::test]
+async fn the_python_client() {
+    let Some(program) = python() else { return };
+    session(program, "python/session.py", "", "the Python client is served").await;
+}
+
+#[tokio::test]
+async fn the_javascript_client() {
+    let Some(folder) = javascript() else { return };
+    let argument = format!("'{}'", folder.display());
+    session("node".into(), "javascript/session.mjs", &argument, "the JavaScript client is served").await;
+}
