@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod fuzz;
 mod server;
 
 use std::collections::BTreeSet;

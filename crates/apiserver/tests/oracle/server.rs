@@ -33,6 +33,11 @@ impl Server {
 
     /// Sends a request and reads the answer, or as many lines of it as are wanted.
     pub async fn send(&self, request: &Request) -> Response {
+        self.try_send(request).await.unwrap_or_else(|problem| panic!("{}: {problem}", request.path))
+    }
+
+    /// As [`Server::send`], where the request may be one that HTTP has no way to write.
+    pub async fn try_send(&self, request: &Request) -> Result<Response, http::Error> {
         let mut builder = http::Request::builder().method(request.method).uri(&request.path);
         if !request.headers.iter().any(|(key, _)| key == "user-agent") {
             builder = builder.header("user-agent", "oracle");
@@ -40,7 +45,7 @@ impl Server {
         for (key, value) in &request.headers {
             builder = builder.header(key, value);
         }
-        let wire = builder.body(Full::new(Bytes::copy_from_slice(&request.body))).unwrap();
+        let wire = builder.body(Full::new(Bytes::copy_from_slice(&request.body)))?;
         let exchange = async {
             let (head, mut body) = self.0.clone().call(wire).await.unwrap().into_parts();
             let lines = request.lines.filter(|_| head.status.is_success()).unwrap_or(usize::MAX);
@@ -51,9 +56,12 @@ impl Server {
                 bytes.extend_from_slice(&frame.unwrap().into_data().unwrap());
             }
             let headers = head.headers.iter();
-            let headers = headers.map(|(key, value)| (key.to_string(), value.to_str().unwrap().to_owned()));
+            let headers = headers.map(|(key, value)| {
+                (key.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            });
             Response { code: head.status.as_u16(), headers: headers.collect(), body: bytes }
         };
-        tokio::time::timeout(PATIENCE, exchange).await.unwrap_or_else(|_| panic!("{} hangs", request.path))
+        let answered = tokio::time::timeout(PATIENCE, exchange).await;
+        Ok(answered.unwrap_or_else(|_| panic!("{} {} hangs", request.method, request.path)))
     }
 }
