@@ -24,8 +24,23 @@ pub(crate) struct Base {
     pub functions: HashMap<&'static str, Vec<Arc<Overload>>>,
     pub macros: HashMap<MacroKey, Macro>,
     pub types: HashMap<String, Type>,
+    /// The first parts of the names of types with any field.
+    pub open_types: Vec<&'static str>,
     pub estimates: HashMap<&'static str, Estimate>,
     pub costs: HashMap<&'static str, RuntimeCost>,
+}
+
+impl Base {
+    /// The type that a name stands for.
+    pub fn named_type(&self, name: &str) -> Option<Type> {
+        self.types.get(name).cloned().or_else(|| self.is_open(name).then(|| Type::object(name)))
+    }
+
+    /// Whether a name is that of a type with any field.
+    pub fn is_open(&self, name: &str) -> bool {
+        let root = name.split_once('.').map_or(name, |(root, _)| root);
+        self.open_types.contains(&root)
+    }
 }
 
 /// A name that expressions can use, and what it stands for.
@@ -48,6 +63,7 @@ impl Env {
             }
             base.macros.extend(library.macros.into_iter().map(|expansion| (expansion.key(), expansion)));
             base.types.extend(library.types.into_iter().map(|ty| (ty.name().to_owned(), ty)));
+            base.open_types.extend(library.open_types);
             base.estimates.extend(library.estimates);
             base.costs.extend(library.costs);
         }
@@ -76,8 +92,8 @@ impl Env {
         let checked = check::check(source, ast, self).map_err(CompileError::Issues)?;
         let plan = plan::plan(&checked, self).map_err(CompileError::Program)?;
         let ty = checked.ty(&checked.ast.root).clone();
-        let mut names = Vec::new();
-        collect_names(&checked.ast.root, &mut names);
+        let mut names = Names::default();
+        names.collect(&checked.ast.root);
         Ok(Program { plan, ty, estimate: cost::estimate(&checked, self), names })
     }
 }
@@ -107,7 +123,25 @@ pub struct Program {
     plan: Plan,
     ty: Type,
     estimate: CostEstimate,
-    names: Vec<String>,
+    names: Names,
+}
+
+/// Where a run finds its variables.
+pub trait Bindings<'a> {
+    /// The value of a variable.
+    fn variable(&self, name: &str) -> Option<Value<'a>>;
+
+    /// A field of a variable whose fields are computed when they are first asked for.
+    fn field(&self, _variable: &str, _field: &str) -> Option<Result<Value<'a>>> {
+        None
+    }
+}
+
+/// Values by name.
+impl<'a> Bindings<'a> for &[(&str, Value<'a>)] {
+    fn variable(&self, name: &str) -> Option<Value<'a>> {
+        self.iter().find(|(bound, _)| *bound == name).map(|(_, value)| value.clone())
+    }
 }
 
 /// What came of a run.
@@ -127,7 +161,12 @@ impl Program {
 
     /// Whether the expression uses a name: a variable of this name, or one of a loop.
     pub fn uses(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name)
+        self.names.all.iter().any(|known| known == name)
+    }
+
+    /// The fields of a name that the expression selects.
+    pub fn fields_of<'p>(&'p self, name: &'p str) -> impl Iterator<Item = &'p str> {
+        self.names.fields.iter().filter(move |(of, _)| of == name).map(|(_, field)| field.as_str())
     }
 
     /// What a run may cost.
@@ -138,19 +177,40 @@ impl Program {
     /// Runs it. `bindings` are the variables; those that it uses and that are missing are errors. It ends with an error
     /// when it has cost more than `cost_limit`.
     pub fn evaluate<'a>(&'a self, bindings: &[(&str, Value<'a>)], cost_limit: u64) -> Outcome<'a> {
+        self.evaluate_with(&bindings, cost_limit)
+    }
+
+    /// The same with variables that are looked up when they are reached.
+    pub fn evaluate_with<'a>(&'a self, bindings: &dyn Bindings<'a>, cost_limit: u64) -> Outcome<'a> {
         let (value, cost) = run::run(&self.plan, bindings, cost_limit);
         Outcome { value, cost }
     }
 }
 
 /// The names in an expression, each once.
-fn collect_names(expr: &Expr, names: &mut Vec<String>) {
-    if let ExprKind::Ident(name) = &expr.kind
-        && !names.contains(name)
-    {
-        names.push(name.clone());
-    }
-    for child in expr.children() {
-        collect_names(child, names);
+#[derive(Default)]
+struct Names {
+    all: Vec<String>,
+    /// Names with the fields that are selected of them.
+    fields: Vec<(String, String)>,
+}
+
+impl Names {
+    fn collect(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Ident(name) if !self.all.contains(name) => self.all.push(name.clone()),
+            ExprKind::Select { operand, field, .. } => {
+                if let ExprKind::Ident(name) = &operand.kind {
+                    let pair = (name.clone(), field.clone());
+                    if !self.fields.contains(&pair) {
+                        self.fields.push(pair);
+                    }
+                }
+            }
+            _ => {}
+        }
+        for child in expr.children() {
+            self.collect(child);
+        }
     }
 }

@@ -128,6 +128,7 @@ pub struct Library {
     pub(crate) functions: Vec<(&'static str, Overload)>,
     pub(crate) macros: Vec<Macro>,
     pub(crate) types: Vec<Type>,
+    pub(crate) open_types: Vec<&'static str>,
     pub(crate) estimates: Vec<(&'static str, Estimate)>,
     pub(crate) costs: Vec<(&'static str, RuntimeCost)>,
 }
@@ -153,6 +154,12 @@ impl Library {
     /// Makes the name of a type known to expressions.
     pub fn named_type(mut self, ty: Type) -> Self {
         self.types.push(ty);
+        self
+    }
+
+    /// Makes a name, and every name that begins with it and a dot, known as a type with any field.
+    pub fn open_type(mut self, name: &'static str) -> Self {
+        self.open_types.push(name);
         self
     }
 

@@ -39,7 +39,7 @@ mod value;
 
 pub use self::{
     declared::{Declared, ListKind},
-    env::{CompileError, Env, Outcome, Program},
+    env::{Bindings, CompileError, Env, Outcome, Program},
     error::{Error, Result},
     function::{Call, Implementation, Library, Overload, Site, Validate},
     syntax::{Issue, Issues, Macro},

@@ -41,6 +41,9 @@ pub enum Error {
         /// What comes after `is forbidden: `.
         message: String,
     },
+    /// A policy refuses it, for a reason of its own.
+    #[error("{}", .0.message)]
+    Denied(Box<Denied>),
     /// A new object would be in a namespace that is on its way out.
     #[error("{}", forbidden(group, resource, name, &terminating(namespace)))]
     NamespaceTerminating {
@@ -234,6 +237,25 @@ pub enum Error {
     },
 }
 
+/// A request that policies refuse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Denied {
+    /// The group of the resource.
+    pub group: String,
+    /// The plural name of the resource.
+    pub resource: String,
+    /// The name of the object.
+    pub name: String,
+    /// The whole message.
+    pub message: String,
+    /// The reason.
+    pub reason: &'static str,
+    /// The code.
+    pub code: u16,
+    /// What each policy says.
+    pub causes: Vec<String>,
+}
+
 impl Error {
     /// A [`Error::BadRequest`] with this message.
     pub fn bad_request(message: impl Into<String>) -> Self {
@@ -245,11 +267,25 @@ impl Error {
         Self::Internal { message: message.into() }
     }
 
+    /// What a policy says of a forbidden request, with a reason of its own and the code of that.
+    pub fn denied(
+        (group, resource, name): (&str, &str, &str),
+        message: String,
+        reason: &'static str,
+        code: u16,
+    ) -> Self {
+        let (group, resource, name) = (group.to_owned(), resource.to_owned(), name.to_owned());
+        let whole = forbidden(&group, &resource, &name, &message);
+        let causes = vec![message];
+        Self::Denied(Box::new(Denied { group, resource, name, message: whole, reason, code, causes }))
+    }
+
     /// The HTTP status code that goes with it.
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest { .. } => 400,
             Self::Unauthorized => 401,
+            Self::Denied(denied) => denied.code,
             Self::Forbidden { .. } | Self::NamespaceTerminating { .. } => 403,
             Self::NotFound { .. } | Self::PathNotFound | Self::NoSuchPage => 404,
             Self::MethodNotAllowed { .. } => 405,
@@ -274,6 +310,7 @@ impl Error {
         match self {
             Self::BadRequest { .. } => "BadRequest",
             Self::Unauthorized => "Unauthorized",
+            Self::Denied(denied) => denied.reason,
             Self::Forbidden { .. } | Self::NamespaceTerminating { .. } => "Forbidden",
             Self::NotFound { .. } | Self::PathNotFound | Self::NoSuchPage => "NotFound",
             Self::AlreadyExists { .. } | Self::GenerateNameConflict { .. } => "AlreadyExists",
@@ -336,6 +373,7 @@ impl Error {
             | Self::AlreadyExists { group, resource, name }
             | Self::Conflict { group, resource, name, .. }
             | Self::GenerateNameConflict { group, resource, name } => subject(group, resource, name),
+            Self::Denied(denied) => subject(&denied.group, &denied.resource, &denied.name),
             Self::Invalid { group, kind, name, .. } => subject(group, kind, name),
             Self::MethodNotAllowed { group, resource, .. } => subject(group, resource, ""),
             Self::UnsupportedMediaType { accepted } if accepted.is_empty() => Map::new(),
@@ -374,6 +412,7 @@ impl Error {
                 let cause = |(message, field): &(String, String)| json!({"reason": "FieldManagerConflict", "message": message, "field": field});
                 causes.iter().map(cause).collect()
             }
+            Self::Denied(denied) => denied.causes.iter().map(|cause| json!({"message": cause})).collect(),
             Self::Internal { message } => vec![json!({"message": message})],
             Self::DisruptionBudget { cause, .. } => {
                 vec![json!({"reason": "DisruptionBudget", "message": cause})]

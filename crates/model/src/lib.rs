@@ -12,6 +12,8 @@ pub mod key;
 pub mod kinds;
 pub mod names;
 pub mod patch;
+pub mod pod_security;
+pub mod policies;
 pub mod protobuf;
 pub mod resources;
 pub mod revision;

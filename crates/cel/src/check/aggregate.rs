@@ -58,7 +58,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn object(&mut self, id: ExprId, name: &mut String, fields: &mut [FieldInit]) -> Type {
-        let Some(ty) = self.env.base.types.get(name.strip_prefix('.').unwrap_or(name)).cloned() else {
+        let Some(ty) = self.env.base.named_type(name.strip_prefix('.').unwrap_or(name)) else {
             let is_variable = self.look_up(name).is_some();
             if is_variable {
                 self.error(id, format!("'{name}' is not a type"));
@@ -74,6 +74,10 @@ impl Checker<'_> {
         *name = object.name.to_string();
         for init in fields {
             self.check(&mut init.value);
+            if self.env.base.is_open(&object.name) {
+                self.entry_type(&init.value, init.is_optional);
+                continue;
+            }
             let Some(field) = object.fields.get(&*init.name) else {
                 self.error(init.id, format!("undefined field '{}'", init.name));
                 continue;

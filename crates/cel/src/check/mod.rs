@@ -47,7 +47,8 @@ impl Checked {
 pub(crate) fn check(source: &str, mut ast: Ast, env: &Env) -> Result<Checked, Issues> {
     let count = ast.positions.len();
     let dotted = env.base.types.keys().map(String::as_str).chain(env.variables.iter().map(|v| &*v.name));
-    let dotted_roots = dotted.filter_map(|name| name.split_once('.').map(|(root, _)| root)).collect();
+    let dotted_roots = dotted.filter_map(|name| name.split_once('.').map(|(root, _)| root));
+    let dotted_roots = dotted_roots.chain(env.base.open_types.iter().copied()).collect();
     let mut checker = Checker {
         env,
         positions: &ast.positions,
@@ -124,8 +125,8 @@ impl Checker<'_> {
         if let Some(variable) = self.env.variables.iter().rev().find(|variable| &*variable.name == name) {
             return Some((variable.ty.clone(), Reference::Variable));
         }
-        let ty = self.env.base.types.get(name)?;
-        Some((Type::type_of(ty.clone()), Reference::Type(ty.clone())))
+        let ty = self.env.base.named_type(name)?;
+        Some((Type::type_of(ty.clone()), Reference::Type(ty)))
     }
 
     fn ident(&mut self, expr: &mut Expr) -> Type {
@@ -186,6 +187,7 @@ impl Checker<'_> {
             Type::Map(pair) => pair.1.clone(),
             Type::Object(object) => match object.fields.get(field) {
                 Some(field) => field.declared.ty.clone(),
+                None if self.env.base.is_open(&object.name) => Type::Dyn,
                 None => {
                     self.error(id, format!("undefined field '{field}'"));
                     Type::Error

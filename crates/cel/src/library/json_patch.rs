@@ -1,12 +1,31 @@
-//! Keys in the paths of JSON patches: `jsonpatch.escapeKey('k8s.io/my~label')`.
+//! What expressions that change objects have: `Object{spec: Object.spec{replicas: 1}}`, `JSONPatch{op: 'remove', path: '/spec'}`,
+//! and keys in the paths of patches, `jsonpatch.escapeKey('k8s.io/my~label')`.
+
+use std::sync::Arc;
 
 use super::cost;
-use crate::{Library, Overload, Type};
+use crate::{Declared, Field, Library, ObjectType, Overload, Type};
 
-/// The function.
+/// The type of a configuration that is applied.
+pub const OBJECT: &str = "Object";
+
+/// The type of one operation of a JSON patch.
+pub fn operation_type() -> Type {
+    let field = |name: &str, ty: Type| {
+        let declared = Arc::new(Declared::scalar(ty));
+        (Arc::from(name), Field { json_name: name.into(), declared })
+    };
+    let texts = ["op", "path", "from"].map(|name| field(name, Type::String));
+    let fields = texts.into_iter().chain([field("value", Type::Dyn)]).collect();
+    Type::Object(Arc::new(ObjectType { name: "JSONPatch".into(), fields }))
+}
+
+/// The types and the function.
 pub fn library() -> Library {
     let id = "string_jsonpatch_escapeKey_string";
     Library::new()
+        .open_type(OBJECT)
+        .named_type(operation_type())
         .function(
             "jsonpatch.escapeKey",
             [Overload::global(id, [Type::String], Type::String, |_, args| {

@@ -40,7 +40,7 @@ pub(crate) enum Node {
     /// A map.
     Map(Box<[MapItem]>),
     /// An object of a type that the expression names.
-    Object(Box<[(Arc<str>, Item)]>),
+    Object(Box<ObjectNode>),
     /// What a loop builds, with more in it. It is changed in place.
     Grow(Box<Grow>),
     /// A loop.
@@ -54,6 +54,13 @@ pub(crate) enum Node {
 pub(crate) struct Item {
     pub node: Node,
     pub is_optional: bool,
+}
+
+/// An object that an expression makes.
+#[derive(Debug)]
+pub(crate) struct ObjectNode {
+    pub name: Arc<str>,
+    pub fields: Box<[(Arc<str>, Item)]>,
 }
 
 /// An entry of a map.
@@ -255,12 +262,13 @@ impl<'p> Planner<'p> {
     }
 
     fn object(&mut self, expr: &'p Expr) -> Result<Node> {
-        let ExprKind::Struct { fields, .. } = &expr.kind else { return Err(Error::no_such_overload()) };
+        let ExprKind::Struct { name, fields } = &expr.kind else { return Err(Error::no_such_overload()) };
         let field = |field: &'p crate::syntax::FieldInit| {
             let item = Item { node: self.node(&field.value)?, is_optional: field.is_optional };
             Ok((field.name.as_str().into(), item))
         };
-        Ok(Node::Object(fields.iter().map(field).collect::<Result<_>>()?))
+        let fields = fields.iter().map(field).collect::<Result<_>>()?;
+        Ok(Node::Object(Box::new(ObjectNode { name: name.as_str().into(), fields })))
     }
 
     fn slot(&mut self) -> usize {

@@ -27,24 +27,37 @@ impl<'a> Run<'a, '_> {
 
     /// The value at the end of a way, without what reading its beginning costs.
     fn resolve(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
-        let base = self.base(&attribute.base)?;
-        if attribute.steps.is_empty() {
+        let (base, steps) = match self.computed_field(attribute)? {
+            Some(value) => (value, &attribute.steps[1..]),
+            None => (self.base(&attribute.base)?, attribute.steps.as_slice()),
+        };
+        if steps.is_empty() {
             return Ok(base);
         }
-        Ok(match self.walk(base, &attribute.steps)? {
+        Ok(match self.walk(base, steps)? {
             Reached::Value(value) => value,
             Reached::Optional(value) => Value::some(value),
             Reached::Nothing => Value::Optional(None),
         })
     }
 
+    /// The value of the first step, if that is a field that is computed when it is asked for.
+    fn computed_field(&mut self, attribute: &'a Attribute) -> Result<Option<Value<'a>>> {
+        let (Base::Global(name), Some(Step { key: StepKey::Field(field), is_optional })) =
+            (&attribute.base, attribute.steps.first())
+        else {
+            return Ok(None);
+        };
+        let Some(value) = self.bindings.field(name, field) else { return Ok(None) };
+        self.charge(1)?;
+        value.map(|value| Some(if *is_optional { Value::some(value) } else { value }))
+    }
+
     fn base(&mut self, base: &'a Base) -> Result<Value<'a>> {
         match base {
             Base::Global(name) => {
-                let bound = self.bindings.iter().find(|(bound, _)| *bound == &**name);
-                bound
-                    .map(|(_, value)| value.clone())
-                    .ok_or_else(|| Error::new(format!("no such attribute(s): {name}")))
+                let bound = self.bindings.variable(name);
+                bound.ok_or_else(|| Error::new(format!("no such attribute(s): {name}")))
             }
             Base::Local(slot) => self.local(*slot),
             Base::Node(node) => self.node(node),
@@ -107,6 +120,9 @@ impl<'a> Run<'a, '_> {
     /// Whether the last step of a way leads to something.
     pub(super) fn test(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
         let (last, steps) = attribute.steps.split_last().ok_or_else(Error::no_such_overload)?;
+        if steps.is_empty() && self.computed_field(attribute)?.is_some() {
+            return Ok(Value::Bool(true));
+        }
         let base = self.base(&attribute.base)?;
         let (found, is_optional) = match self.walk(base, steps)? {
             Reached::Nothing | Reached::Value(Value::Optional(None)) => return Ok(Value::Bool(false)),

@@ -8,17 +8,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) use self::call::{CostRule, constant};
 use crate::{
-    Error, Key, List, Map, Result, Str, Value,
+    Bindings, Error, Key, List, Map, Result, Str, Value,
     cost::{LIST_CREATE, MAP_CREATE, STRUCT_CREATE},
-    plan::{Item, MapItem, Node, Plan},
+    plan::{Item, MapItem, Node, ObjectNode, Plan},
 };
 
 /// Runs a plan; also says what it has cost.
-pub(crate) fn run<'a>(
-    plan: &'a Plan,
-    bindings: &[(&str, Value<'a>)],
-    limit: u64,
-) -> (Result<Value<'a>>, u64) {
+pub(crate) fn run<'a>(plan: &'a Plan, bindings: &dyn Bindings<'a>, limit: u64) -> (Result<Value<'a>>, u64) {
     let locals = (0..plan.slots).map(|_| Slot::Empty).collect();
     let mut run = Run { bindings, locals, cost: 0, limit };
     (run.node(&plan.root), run.cost)
@@ -35,7 +31,7 @@ enum Slot<'a> {
 }
 
 struct Run<'a, 'b> {
-    bindings: &'b [(&'b str, Value<'a>)],
+    bindings: &'b dyn Bindings<'a>,
     locals: Vec<Slot<'a>>,
     cost: u64,
     limit: u64,
@@ -55,7 +51,7 @@ impl<'a> Run<'a, '_> {
             Node::OptionalOrValue(pair) => self.optional_or_value(pair),
             Node::List(items) => self.list(items),
             Node::Map(items) => self.map(items),
-            Node::Object(fields) => self.object(fields),
+            Node::Object(object) => self.object(object),
             Node::Grow(grow) => self.grow(grow),
             Node::Fold(fold) => self.fold(fold),
             Node::Bind(bind) => self.bind(bind),
@@ -149,13 +145,13 @@ impl<'a> Run<'a, '_> {
         Ok(value.map(|value| (key, value)))
     }
 
-    fn object(&mut self, fields: &'a [(Arc<str>, Item)]) -> Result<Value<'a>> {
+    fn object(&mut self, object: &'a ObjectNode) -> Result<Value<'a>> {
         let field = |(name, item): &'a (Arc<str>, Item)| {
             let value = self.item(item).transpose()?;
             Some(value.map(|value| (Key::String(Str::Borrowed(name)), value)))
         };
-        let entries = fields.iter().filter_map(field).collect();
+        let entries = object.fields.iter().filter_map(field).collect();
         let entries: BTreeMap<_, _> = self.made(entries, STRUCT_CREATE)?;
-        Ok(Value::Map(Map::Owned(Arc::new(entries))))
+        Ok(Value::Map(Map::Made { name: &object.name, entries: Arc::new(entries) }))
     }
 }

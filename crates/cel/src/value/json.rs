@@ -8,6 +8,9 @@ use serde_json::Value as Json;
 use super::{List, Map, Str, Value};
 use crate::{Declared, Error, Result, Type, time};
 
+/// Values nested deeper than this are no JSON of a server.
+const MAX_DEPTH: usize = 300;
+
 impl<'a> Value<'a> {
     /// A value of JSON as its declaration says. Nothing below it is looked at.
     pub fn from_json(json: &'a Json, declared: &'a Declared) -> Result<Value<'a>> {
@@ -42,6 +45,44 @@ impl<'a> Value<'a> {
             _ => None,
         };
         value.ok_or_else(|| Error::new(format!("invalid data, expected {ty}, got {}", kind(json))))
+    }
+
+    /// The value as JSON, if it can be one.
+    pub fn to_json(&self) -> Result<Json> {
+        self.to_json_at(0)
+    }
+
+    fn to_json_at(&self, depth: usize) -> Result<Json> {
+        if depth > MAX_DEPTH {
+            return Err(Error::new("value is nested too deep"));
+        }
+        Ok(match self {
+            Value::Null | Value::Optional(None) => Json::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Int(number) => (*number).into(),
+            Value::Uint(number) => (*number).into(),
+            Value::Double(number) => (*number).into(),
+            Value::String(text) => Json::String(text.to_string()),
+            Value::Bytes(bytes) => base64::engine::general_purpose::STANDARD.encode(bytes).into(),
+            Value::Duration(_) | Value::Timestamp(_) => self.to_string().into(),
+            Value::Optional(Some(inner)) => inner.to_json_at(depth + 1)?,
+            Value::List(list) => {
+                let items = (0..list.len()).filter_map(|index| list.get(index));
+                items.map(|item| item?.to_json_at(depth + 1)).collect::<Result<_>>()?
+            }
+            Value::Map(map) => {
+                let entry = |(key, value): (Value<'a>, Value<'a>)| match key {
+                    Value::String(key) => Ok((key.to_string(), value.to_json_at(depth + 1)?)),
+                    key => {
+                        Err(Error::new(format!("map key {key} is of type {}, not string", key.ty().name())))
+                    }
+                };
+                Json::Object(map.entries()?.into_iter().map(entry).collect::<Result<_>>()?)
+            }
+            Value::Type(_) | Value::Opaque(_) => {
+                return Err(Error::new(format!("type conversion error from '{}' to JSON", self.ty())));
+            }
+        })
     }
 
     /// What JSON looks like where nothing is declared.

@@ -24,6 +24,13 @@ pub enum Map<'a> {
         /// Its type.
         object: &'a ObjectType,
     },
+    /// An object that the expression made, of a type that it named.
+    Made {
+        /// The name of the type.
+        name: &'a str,
+        /// Its fields.
+        entries: Arc<BTreeMap<Key<'a>, Value<'a>>>,
+    },
     /// Entries that were made.
     Owned(Arc<BTreeMap<Key<'a>, Value<'a>>>),
 }
@@ -128,7 +135,7 @@ impl<'a> Map<'a> {
     pub fn len(&self) -> usize {
         match self {
             Map::Json { entries, .. } | Map::Object { entries, .. } => entries.len(),
-            Map::Owned(entries) => entries.len(),
+            Map::Owned(entries) | Map::Made { entries, .. } => entries.len(),
         }
     }
 
@@ -140,7 +147,9 @@ impl<'a> Map<'a> {
     /// The value of a key.
     pub fn get(&self, key: &Value<'a>) -> Option<Result<Value<'a>>> {
         match (self, key) {
-            (Map::Owned(entries), _) => entries.get(&Key::from_value(key)?).cloned().map(Ok),
+            (Map::Owned(entries) | Map::Made { entries, .. }, _) => {
+                entries.get(&Key::from_value(key)?).cloned().map(Ok)
+            }
             (_, Value::String(text)) => self.field(text),
             _ => None,
         }
@@ -157,7 +166,9 @@ impl<'a> Map<'a> {
                 let value = entries.get(&*field.json_name).filter(|value| !value.is_null())?;
                 Some(Value::from_json(value, &field.declared))
             }
-            Map::Owned(entries) => entries.get(&Key::String(Str::Borrowed(name))).cloned().map(Ok),
+            Map::Owned(entries) | Map::Made { entries, .. } => {
+                entries.get(&Key::String(Str::Borrowed(name))).cloned().map(Ok)
+            }
         }
     }
 
@@ -170,7 +181,7 @@ impl<'a> Map<'a> {
     pub(crate) fn json_field(&self, name: &str) -> Option<&'a Json> {
         match self {
             Map::Json { entries, .. } | Map::Object { entries, .. } => entries.get(name),
-            Map::Owned(_) => None,
+            Map::Owned(_) | Map::Made { .. } => None,
         }
     }
 
@@ -180,7 +191,7 @@ impl<'a> Map<'a> {
             Map::Json { entries, .. } | Map::Object { entries, .. } => {
                 entries.keys().map(|key| Value::String(Str::Borrowed(key))).collect()
             }
-            Map::Owned(entries) => entries.keys().map(Key::to_value).collect(),
+            Map::Owned(entries) | Map::Made { entries, .. } => entries.keys().map(Key::to_value).collect(),
         }
     }
 

@@ -23,7 +23,7 @@ mod go;
 mod label_selector;
 mod networking;
 mod node;
-mod object;
+pub(crate) mod object;
 mod policy;
 mod quantities;
 mod rbac;

@@ -10,6 +10,7 @@ use crate::kinds::Object;
 use crate::kinds::label_selector::{bad_label_selector, invalid};
 use crate::kinds::object::{has, maps, maps_mut, set_default, text, texts, value};
 use crate::names::{path_segment, qualified_name};
+use crate::policies::{Composer, Options, Wanted};
 
 pub const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
@@ -78,10 +79,12 @@ fn bad_resource_names(path: &str, rule: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with match conditions, apart from what their expressions say.
-pub fn bad_conditions(path: &str, object: &Object) -> Vec<FieldError> {
+/// What is wrong with match conditions. They never see variables.
+pub fn bad_conditions(path: &str, object: &Object, has_params: bool) -> Vec<FieldError> {
     let path = format!("{path}.matchConditions");
     let mut errors = Vec::new();
+    let composer = Composer::new(has_params, false);
+    let options = Options { has_authorizer: true };
     let count = maps(object, &["matchConditions"]).count();
     if count > CONDITIONS_MAX {
         errors.push(FieldError::too_many(path.as_str(), count, CONDITIONS_MAX));
@@ -89,8 +92,12 @@ pub fn bad_conditions(path: &str, object: &Object) -> Vec<FieldError> {
     let mut seen = BTreeSet::new();
     for (index, condition) in maps(object, &["matchConditions"]) {
         let path = format!("{path}[{index}]");
-        if text(condition, &["expression"]).trim().is_empty() {
-            errors.push(FieldError::required(format!("{path}.expression"), ""));
+        let (source, path_of_source) =
+            (text(condition, &["expression"]).trim(), format!("{path}.expression"));
+        if source.is_empty() {
+            errors.push(FieldError::required(path_of_source, ""));
+        } else if let Err(unusable) = composer.compile(source, options, Wanted::Bool) {
+            errors.push(unusable.at(path_of_source, source));
         }
         let name_path = format!("{path}.name");
         match text(condition, &["name"]) {

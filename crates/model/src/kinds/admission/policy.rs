@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicy: which requests it judges, and by which expressions. Those are only checked for being there.
+//! ValidatingAdmissionPolicy: which requests it judges, and by which expressions.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,16 @@ use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::conditions::bad_conditions as bad_status_conditions;
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{
-    items, keep_all_but_status, keep_metadata, map_mut, maps, set_default, text, value,
+    has, items, keep_all_but_status, keep_metadata, map_mut, maps, set_default, text, value,
 };
 use crate::kinds::{KindRules, Object, Subresource};
 use crate::names::{dns1035_label, dns1123_subdomain, qualified_name};
+use crate::policies::{Composer, Options, Wanted};
 
 const ANNOTATIONS_MAX: usize = 20;
 const ANNOTATION_LENGTH_MAX: usize = 5 * 1024;
+/// Nearly all expressions may ask what the caller may do.
+const AUTHORIZED: Options = Options { has_authorizer: true };
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 pub(super) const RULES: KindRules = KindRules {
@@ -33,8 +36,8 @@ pub(super) const RULES: KindRules = KindRules {
             default_match_resources(constraints);
         }
     },
-    validate_create: validate,
-    validate_update: |new, _| validate(new),
+    validate_create: |new| validate(new, None),
+    validate_update: |new, old| validate(new, Some(old)),
     subresources: &[Subresource {
         name: "status",
         prepare_update: |new, old| {
@@ -61,7 +64,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::WITH_STATUS
 };
 
-fn validate(object: &Object) -> Vec<FieldError> {
+fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return errors };
     errors.extend(unsupported("spec", spec, "failurePolicy", &FAILURE_POLICIES));
@@ -77,11 +80,14 @@ fn validate(object: &Object) -> Vec<FieldError> {
         }
         None => errors.push(FieldError::required("spec.matchConstraints", "")),
     }
-    errors.extend(bad_conditions("spec", spec));
-    errors.extend(
-        maps(spec, &["variables"])
-            .flat_map(|(index, variable)| bad_variable(&format!("spec.variables[{index}]"), variable)),
-    );
+    let has_params = has(spec, &["paramKind"]);
+    if !old.is_some_and(|old| keeps_conditions(spec, old)) {
+        errors.extend(bad_conditions("spec", spec, has_params));
+    }
+    let mut composer = Composer::new(has_params, !items(spec, &["variables"]).is_empty());
+    for (index, variable) in maps(spec, &["variables"]) {
+        errors.extend(bad_variable(&format!("spec.variables[{index}]"), variable, &mut composer));
+    }
     if items(spec, &["validations"]).is_empty() && items(spec, &["auditAnnotations"]).is_empty() {
         let detail = "validations or auditAnnotations must contain at least one item";
         errors.extend(
@@ -89,16 +95,23 @@ fn validate(object: &Object) -> Vec<FieldError> {
                 .map(|field| FieldError::required(format!("spec.{field}"), detail)),
         );
     }
-    errors.extend(
-        maps(spec, &["validations"]).flat_map(|(index, validation)| {
-            bad_validation(&format!("spec.validations[{index}]"), validation)
-        }),
-    );
-    errors.extend(bad_annotations(text(object, &["metadata", "name"]), spec));
+    errors.extend(maps(spec, &["validations"]).flat_map(|(index, validation)| {
+        bad_validation(&format!("spec.validations[{index}]"), validation, &composer)
+    }));
+    errors.extend(bad_annotations(text(object, &["metadata", "name"]), spec, &composer));
     errors
 }
 
-fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
+/// Whether an update leaves the conditions as they were: those are not looked at again.
+pub(super) fn keeps_conditions(spec: &Object, old: &Object) -> bool {
+    let is_same = |field: &str| {
+        let before = value(old, &["spec", field]).filter(|value| !value.is_null());
+        value(spec, &[field]).filter(|value| !value.is_null()) == before
+    };
+    is_same("paramKind") && is_same("matchConditions")
+}
+
+pub(super) fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
     let path = "spec.paramKind.apiVersion";
     let mut errors = Vec::new();
     let joined = |wrong: Vec<String>| (!wrong.is_empty()).then(|| wrong.join(","));
@@ -133,7 +146,8 @@ fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_variable(path: &str, variable: &Object) -> Vec<FieldError> {
+/// What is wrong with a variable, which those after it can use.
+pub(super) fn bad_variable(path: &str, variable: &Object, composer: &mut Composer) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = text(variable, &["name"]);
     let path_of_name = format!("{path}.name");
@@ -142,8 +156,11 @@ fn bad_variable(path: &str, variable: &Object) -> Vec<FieldError> {
     } else if !is_identifier(name) {
         errors.push(FieldError::invalid(path_of_name, name, "must be a valid CEL identifier"));
     }
-    if text(variable, &["expression"]).trim().is_empty() {
-        errors.push(FieldError::required(format!("{path}.expression"), "expression is not specified"));
+    let (source, path) = (text(variable, &["expression"]), format!("{path}.expression"));
+    if source.trim().is_empty() {
+        errors.push(FieldError::required(path, "expression is not specified"));
+    } else if let Err(unusable) = composer.variable(name, source) {
+        errors.push(unusable.at(path, source));
     }
     errors
 }
@@ -154,13 +171,32 @@ fn is_identifier(name: &str) -> bool {
         && !is_word(name)
 }
 
-fn bad_validation(path: &str, validation: &Object) -> Vec<FieldError> {
+/// What is wrong with an expression.
+pub(super) fn bad_expression(
+    path: String,
+    source: &str,
+    composer: &Composer,
+    options: Options,
+    wanted: Wanted,
+) -> Option<FieldError> {
+    composer.compile(source, options, wanted).err().map(|unusable| unusable.at(path, source))
+}
+
+fn bad_validation(path: &str, validation: &Object, composer: &Composer) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if text(validation, &["expression"]).trim().is_empty() {
-        errors.push(FieldError::required(format!("{path}.expression"), "expression is not specified"));
+    let (source, path_of_source) = (text(validation, &["expression"]), format!("{path}.expression"));
+    if source.trim().is_empty() {
+        errors.push(FieldError::required(path_of_source, "expression is not specified"));
+    } else {
+        errors.extend(bad_expression(path_of_source, source, composer, AUTHORIZED, Wanted::Bool));
     }
     for field in ["messageExpression", "message"] {
         let words = text(validation, &[field]);
+        if field == "messageExpression" && !words.trim().is_empty() {
+            let options = Options { has_authorizer: false };
+            let path = format!("{path}.messageExpression");
+            errors.extend(bad_expression(path, words, composer, options, Wanted::Text));
+        }
         let detail = match words.trim() {
             "" if !words.is_empty() => "must be non-empty if specified",
             trimmed if field == "message" && trimmed.contains(['\n', '\r']) => "must not contain line breaks",
@@ -172,7 +208,7 @@ fn bad_validation(path: &str, validation: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_annotations(policy: &str, spec: &Object) -> Vec<FieldError> {
+fn bad_annotations(policy: &str, spec: &Object, composer: &Composer) -> Vec<FieldError> {
     let path = "spec.auditAnnotations";
     let mut errors = Vec::new();
     if items(spec, &["auditAnnotations"]).len() > ANNOTATIONS_MAX {
@@ -194,15 +230,19 @@ fn bad_annotations(policy: &str, spec: &Object) -> Vec<FieldError> {
             let whole = format!("{policy}/{key}");
             errors.extend(invalid(&path_of_key, &whole, qualified_name(&whole)));
         }
-        let detail = match text(annotation, &["valueExpression"]).trim().len() {
-            0 => Some("valueExpression is not specified".to_owned()),
-            length if length > ANNOTATION_LENGTH_MAX => {
-                Some(format!("must not exceed {ANNOTATION_LENGTH_MAX} bytes in length"))
-            }
-            _ => None,
-        };
+        let source = text(annotation, &["valueExpression"]);
         let path_of_value = format!("{path}[{index}].valueExpression");
-        errors.extend(detail.map(|detail| FieldError::required(path_of_value, detail)));
+        errors.extend(match source.trim().len() {
+            0 => Some(FieldError::required(path_of_value, "valueExpression is not specified")),
+            length if length > ANNOTATION_LENGTH_MAX => {
+                let detail = format!("must not exceed {ANNOTATION_LENGTH_MAX} bytes in length");
+                Some(FieldError::required(path_of_value, detail))
+            }
+            _ => {
+                let compiled = composer.compile(source.trim(), AUTHORIZED, Wanted::TextOrNull);
+                compiled.err().map(|unusable| unusable.at(path_of_value, source))
+            }
+        });
         if !seen.insert(key) {
             errors.push(FieldError::duplicate(path_of_key, key));
         }

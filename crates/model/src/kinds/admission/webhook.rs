@@ -95,7 +95,7 @@ fn bad_webhook(path: &str, webhook: &Object) -> Vec<FieldError> {
     let nowhere = Map::new();
     let config = value(webhook, &["clientConfig"]).and_then(Value::as_object).unwrap_or(&nowhere);
     errors.extend(bad_client_config(&format!("{path}.clientConfig"), config));
-    errors.extend(bad_conditions(path, webhook));
+    errors.extend(bad_conditions(path, webhook, false));
     errors
 }
 

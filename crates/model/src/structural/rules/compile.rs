@@ -22,7 +22,8 @@ const SELF: &str = "self";
 const OLD_SELF: &str = "oldSelf";
 
 /// What expressions of Kubernetes have beside their variables. It never changes.
-static ENVIRONMENT: LazyLock<Env> = LazyLock::new(|| Env::new(cel::library::kubernetes::libraries()));
+pub(crate) static ENVIRONMENT: LazyLock<Env> =
+    LazyLock::new(|| Env::new(cel::library::kubernetes::libraries()));
 
 /// The rules of a schema, compiled.
 #[derive(Debug)]

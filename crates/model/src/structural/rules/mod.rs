@@ -15,6 +15,7 @@ mod tests;
 use serde_json::{Map, Value};
 
 pub use check::check;
+pub(crate) use compile::ENVIRONMENT;
 pub use compile::Rules;
 pub use evaluate::Verdict;
 

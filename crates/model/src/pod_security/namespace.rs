@@ -1,0 +1,148 @@
+//! A namespace whose labels are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::checks::violations;
+use super::configuration::Configuration;
+use super::standard::{Level, Policy, Standard, label};
+use crate::error::{FieldError, quote};
+use crate::kinds::Object;
+use crate::kinds::object::{is_true, maps, text, value};
+
+/// As many existing Pods are looked at when a namespace becomes stricter.
+const PODS_MAX: usize = 3_000;
+
+/// What becomes of a namespace.
+#[derive(Debug, PartialEq)]
+pub enum NamespaceVerdict {
+    /// Its labels are wrong.
+    Invalid(Vec<FieldError>),
+    /// It is fine.
+    Fine,
+    /// It is fine, but its labels have no effect.
+    Ignored(String),
+    /// It is fine, and the writer is told which of the existing Pods break this: [`Configuration::existing_pods`].
+    CheckPods(Standard),
+}
+
+/// The labels of a namespace.
+pub(super) fn labels(namespace: &Object) -> Option<&Object> {
+    value(namespace, &["metadata", "labels"])?.as_object()
+}
+
+impl Configuration {
+    /// The policy of a namespace with these labels, and what is wrong with them.
+    pub fn policy(&self, labels: Option<&Object>) -> (Policy, Vec<FieldError>) {
+        Policy::of_labels(labels, &self.defaults)
+    }
+
+    /// Judges a namespace that is created, or updated from an old version.
+    pub fn judge_namespace(&self, new: &Object, old: Option<&Object>) -> NamespaceVerdict {
+        let (policy, errors) = self.policy(labels(new));
+        let Some(old) = old else {
+            return if errors.is_empty() {
+                NamespaceVerdict::Fine
+            } else {
+                NamespaceVerdict::Invalid(errors)
+            };
+        };
+        let (old_policy, old_errors) = self.policy(labels(old));
+        if !errors.is_empty() && errors != old_errors {
+            return NamespaceVerdict::Invalid(errors);
+        }
+        let (enforce, before) = (policy.enforce, old_policy.enforce);
+        let is_relaxed = enforce.version == before.version && enforce.level <= before.level;
+        if enforce.level == Level::Privileged || is_relaxed {
+            return NamespaceVerdict::Fine;
+        }
+        let name = text(new, &["metadata", "name"]);
+        if self.exemptions.namespaces.contains(name) {
+            let warning = self.ignored(name, &policy, labels(new));
+            return warning.map_or(NamespaceVerdict::Fine, NamespaceVerdict::Ignored);
+        }
+        NamespaceVerdict::CheckPods(enforce)
+    }
+
+    /// Says that the labels of an exempt namespace have no effect, if they ask for anything.
+    fn ignored(&self, name: &str, policy: &Policy, labels: Option<&Object>) -> Option<String> {
+        if policy.is_privileged() || *policy == self.defaults {
+            return None;
+        }
+        let is_set = |mode: &str| {
+            let has = |name: String| labels.is_some_and(|labels| labels.contains_key(&name));
+            has(label(mode)) || has(label(&format!("{mode}-version")))
+        };
+        let modes = [("enforce", policy.enforce), ("audit", policy.audit), ("warn", policy.warn)];
+        let asked =
+            modes.into_iter().filter(|(mode, asked)| asked.level != Level::Privileged && is_set(mode));
+        let asked: Vec<String> = asked.map(|(mode, standard)| format!("{mode}={standard}")).collect();
+        Some(format!(
+            "namespace {} is exempt from Pod Security, and the policy ({}) will be ignored",
+            quote(name),
+            asked.join(", ")
+        ))
+    }
+
+    /// What the writer of a namespace is told about the Pods that are there, in the order of their names.
+    pub fn existing_pods<'a>(
+        &self,
+        namespace: &str,
+        enforce: Standard,
+        pods: impl IntoIterator<Item = &'a Object>,
+    ) -> Vec<String> {
+        let pods = self.in_order_of_interest(pods);
+        let mut found: BTreeMap<String, (&str, usize)> = BTreeMap::new();
+        for pod in pods.iter().take(PODS_MAX) {
+            let broken = violations(enforce, pod);
+            if broken.is_empty() {
+                continue;
+            }
+            let name = text(pod, &["metadata", "name"]);
+            let entry = found.entry(broken.reasons()).or_insert((name, 0));
+            entry.0 = entry.0.min(name);
+            entry.1 += 1;
+        }
+        let mut warnings = Vec::new();
+        if pods.len() > PODS_MAX {
+            warnings.push(format!(
+                "new PodSecurity enforce level only checked against the first {PODS_MAX} of {} existing pods",
+                pods.len()
+            ));
+        }
+        if !found.is_empty() {
+            warnings.push(format!(
+                "existing pods in namespace {} violate the new PodSecurity enforce level \"{enforce}\"",
+                quote(namespace)
+            ));
+        }
+        let mut told: Vec<String> = found
+            .into_iter()
+            .map(|(reasons, (name, count))| match count {
+                1 => format!("{name}: {reasons}"),
+                2 => format!("{name} (and 1 other pod): {reasons}"),
+                _ => format!("{name} (and {} other pods): {reasons}", count - 1),
+            })
+            .collect();
+        told.sort_unstable();
+        warnings.extend(told);
+        warnings
+    }
+
+    /// The Pods that are not exempt: one of each controller comes before its others.
+    fn in_order_of_interest<'a>(&self, pods: impl IntoIterator<Item = &'a Object>) -> Vec<&'a Object> {
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        let mut controllers = BTreeSet::new();
+        for pod in pods {
+            if self.exemptions.runtime_classes.contains(text(pod, &["spec", "runtimeClassName"])) {
+                continue;
+            }
+            let mut owners = maps(pod, &["metadata", "ownerReferences"]);
+            let controller = owners.find(|(_, owner)| is_true(owner, &["controller"]));
+            let is_known =
+                controller.is_some_and(|(_, controller)| !controllers.insert(text(controller, &["uid"])));
+            if is_known { others.push(pod) } else { first.push(pod) }
+        }
+        first.extend(others);
+        first
+    }
+}

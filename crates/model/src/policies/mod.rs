@@ -1,0 +1,25 @@
+//! Admission policies: rules about requests in the expression language.
+//!
+//! A policy is compiled once ([`ValidatingPolicy`], [`MutatingPolicy`]); a binding says where it holds ([`Binding`]). What
+//! they look at comes as an [`Input`]; what they need from elsewhere, such as parameters, is for the caller to find.
+
+mod binding;
+mod compile;
+mod conditions;
+mod environment;
+mod evaluate;
+mod matching;
+mod mutating;
+mod request;
+#[cfg(test)]
+mod tests;
+mod validating;
+
+pub use binding::{Binding, NotFound, ParamRef, Params};
+pub(crate) use compile::{Composer, Options, Wanted};
+pub use conditions::Conditions;
+pub use evaluate::Input;
+pub use matching::{Criteria, Matched, MatchedResource, Target};
+pub use mutating::{Change, MutatingPolicy, apply_operations};
+pub use request::{Caller, RequestFacts, Resource, request_value};
+pub use validating::{Denial, Judgement, Refusal, ValidatingPolicy, Verdict};
