@@ -9,6 +9,7 @@ use process::Shutdown;
 use store::Store;
 use tokio::task::JoinSet;
 
+use crate::admission::{Admission, Switches};
 use crate::auth::{Authentication, Authorizer, Connection, MastersOnly};
 use crate::body::Body;
 use crate::definitions::{self, Catalog};
@@ -27,6 +28,7 @@ pub struct Parts {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) authentication: Authentication,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) admission: Admission,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
     pub(crate) metrics: ApiMetrics,
@@ -43,8 +45,8 @@ impl Parts {
     }
 
     /// Whether namespaces are objects here, and so have to exist before something is made in them.
-    pub(crate) fn has_namespaces(&self) -> bool {
-        self.registry().find("", "v1", "namespaces").is_some()
+    pub(crate) fn keeps_namespaces(&self) -> bool {
+        self.admission.is_on("NamespaceLifecycle") && self.registry().find("", "v1", "namespaces").is_some()
     }
 }
 
@@ -54,6 +56,7 @@ pub struct Builder {
     registry: Registry,
     authentication: Authentication,
     authorizer: Arc<dyn Authorizer>,
+    plugins: Switches,
     limits: Limits,
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
@@ -79,6 +82,13 @@ impl Builder {
     #[must_use]
     pub fn authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Self {
         self.authorizer = authorizer;
+        self
+    }
+
+    /// Which admission plugins are on: [`Switches::default`] unless this says otherwise.
+    #[must_use]
+    pub fn admission_plugins(mut self, plugins: Switches) -> Self {
+        self.plugins = plugins;
         self
     }
 
@@ -119,6 +129,7 @@ impl Builder {
             catalog: Arc::new(catalog),
             authentication: self.authentication,
             authorizer: self.authorizer,
+            admission: Admission::new(self.plugins),
             limits: self.limits,
             gate: Gate::default(),
             metrics: ApiMetrics::register(&mut self.metrics),
@@ -132,6 +143,11 @@ impl Builder {
             let mut tasks = api.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.spawn(following);
             tasks.spawn(looking_after);
+        }
+        let following = api.admission.follow(&api.store, &api.registry()).await?;
+        {
+            let mut tasks = api.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            following.into_iter().for_each(|task| drop(tasks.spawn(task)));
         }
         bootstrap::create_objects(&api, self.address).await?;
         Ok(api)
@@ -159,6 +175,7 @@ impl ApiServer {
             registry: Registry::default(),
             authentication: Authentication::default(),
             authorizer: Arc::new(MastersOnly),
+            plugins: Switches::default(),
             limits: Limits::default(),
             metrics: prometheus_client::registry::Registry::default(),
             shutdown: Shutdown::new(),

@@ -4,6 +4,7 @@
 //! same process, without one. A user of this library registers resource types of its own, with the verbs, the strategy and the
 //! table that they need, and may bring an authenticator and an authorizer.
 
+pub mod admission;
 mod api;
 pub mod auth;
 mod body;

@@ -223,6 +223,18 @@ pub enum Error {
     /// The definition of a resource has changed while an object of it was written, again and again.
     #[error("the definition of the resource is changing; please try again")]
     DefinitionChanged,
+    /// Somebody else has decided it, and how it is told.
+    #[error("{message}")]
+    Decided {
+        /// The HTTP status code.
+        code: u16,
+        /// The machine-readable reason; empty for none.
+        reason: String,
+        /// The whole message.
+        message: String,
+        /// The details of the `Status`, an object.
+        details: Option<Value>,
+    },
     /// The server is at fault. The message goes to the client: it must hold nothing that is not meant for one.
     #[error("Internal error occurred: {message}")]
     Internal {
@@ -283,6 +295,7 @@ impl Error {
     /// The HTTP status code that goes with it.
     pub fn code(&self) -> u16 {
         match self {
+            Self::Decided { code, .. } => *code,
             Self::BadRequest { .. } => 400,
             Self::Unauthorized => 401,
             Self::Denied(denied) => denied.code,
@@ -306,8 +319,9 @@ impl Error {
     }
 
     /// The machine-readable reason in the `Status`; empty for none.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> &str {
         match self {
+            Self::Decided { reason, .. } => reason,
             Self::BadRequest { .. } => "BadRequest",
             Self::Unauthorized => "Unauthorized",
             Self::Denied(denied) => denied.reason,
@@ -367,6 +381,7 @@ impl Error {
     /// The details of the `Status`. Some kinds of errors have them even if there is nothing in them.
     fn details(&self) -> Option<Map<String, Value>> {
         let mut details = match self {
+            Self::Decided { details, .. } => return details.as_ref().and_then(Value::as_object).cloned(),
             Self::Forbidden { group, resource, name, .. }
             | Self::NamespaceTerminating { group, resource, name, .. }
             | Self::NotFound { group, resource, name }

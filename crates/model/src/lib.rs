@@ -2,6 +2,7 @@
 //!
 //! Everything here is a plain function or a plain value: no I/O, no async, no clock that was not passed in.
 
+pub mod admission;
 pub mod apply;
 pub mod attributes;
 pub mod conversion;

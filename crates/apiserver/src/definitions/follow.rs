@@ -12,6 +12,7 @@ use super::Catalog;
 use crate::registry::Registry;
 use crate::registry::custom::Read;
 use crate::verbs::store_error;
+use crate::webhook::Services;
 
 /// Definitions read at once.
 const PAGE: usize = 100;
@@ -25,12 +26,12 @@ pub(crate) async fn follow(
     position: watch::Sender<Revision>,
 ) -> Result<impl Future<Output = ()> + Send + 'static, Error> {
     let mut watch = read_all(store, &catalog, &position).await.map_err(store_error)?;
-    let store = store.clone();
+    let (store, services) = (store.clone(), Services::of(store));
     Ok(async move {
         loop {
             match watch.next().await {
                 Ok(events) => {
-                    position.send_replace(apply(&catalog, &events));
+                    position.send_replace(apply(&catalog, &events, &services));
                 }
                 Err(store::Error::Expired { .. }) => match read_all(&store, &catalog, &position).await {
                     Ok(again) => watch = again,
@@ -65,13 +66,14 @@ async fn read_all(
         after: None,
         limit: PAGE,
     };
+    let services = Services::of(store);
     let mut registry = Registry::clone(&catalog.registry());
     let mut gone: Vec<String> = registry.all_definitions().map(|definition| definition.name()).collect();
     let revision = loop {
         let page = store.list(&query).await?;
         for item in &page.items {
             gone.retain(|name| *name != item.key.name);
-            define(&mut registry, item);
+            define(&mut registry, item, &services);
         }
         match page.items.last() {
             Some(last) if page.more => {
@@ -90,7 +92,7 @@ async fn read_all(
 }
 
 /// Acts on changes; the revision up to which the registry follows then.
-fn apply(catalog: &Catalog, events: &[store::Event]) -> Revision {
+fn apply(catalog: &Catalog, events: &[store::Event], services: &Services) -> Revision {
     let mut registry = Registry::clone(&catalog.registry());
     let mut reached = Revision::ZERO;
     for event in events {
@@ -98,7 +100,7 @@ fn apply(catalog: &Catalog, events: &[store::Event]) -> Revision {
         reached = change.revision;
         if event.kind == EventKind::Deleted {
             registry.undefine(&change.key.name);
-        } else if let Some(read) = Read::new(change.uid.clone(), change.revision, &change.value) {
+        } else if let Some(read) = Read::new(change.uid.clone(), change.revision, &change.value, services) {
             registry.define(read);
         }
     }
@@ -106,8 +108,8 @@ fn apply(catalog: &Catalog, events: &[store::Event]) -> Revision {
     reached
 }
 
-fn define(registry: &mut Registry, stored: &Stored) {
-    match Read::new(stored.uid.clone(), stored.revision, &stored.value) {
+fn define(registry: &mut Registry, stored: &Stored, services: &Services) {
+    match Read::new(stored.uid.clone(), stored.revision, &stored.value, services) {
         Some(read) => registry.define(read),
         None => tracing::error!(key = %stored.key, "a stored definition cannot be read"),
     }

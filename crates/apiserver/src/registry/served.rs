@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use model::encoded::own_managers;
@@ -10,6 +11,7 @@ use model::{Encoded, Resource, Revision};
 use store::Stored;
 
 use super::{Object, ResourceType};
+use crate::admission::Plan;
 
 /// A resource type, with what every request to it needs made ready.
 pub struct Served {
@@ -21,6 +23,8 @@ pub struct Served {
     /// How an object begins on the wire. Objects are stored without kind, and without version or with the one that they are
     /// stored in, so that a list shows them as Kubernetes does and several versions can be views of the same bytes.
     pub opening: Bytes,
+    /// Which plugins have something to say about it.
+    pub(crate) admission: OnceLock<Plan>,
 }
 
 impl Served {
@@ -30,7 +34,8 @@ impl Served {
             resource_type.kind,
             resource_type.api_version()
         );
-        Self { resource: resource_type.resource(), view, opening: opening.into(), resource_type }
+        let (resource, admission) = (resource_type.resource(), OnceLock::new());
+        Self { resource, view, opening: opening.into(), admission, resource_type }
     }
 
     /// A type that no path leads to, of objects that are made of others.

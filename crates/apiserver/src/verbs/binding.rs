@@ -13,6 +13,7 @@ use super::metadata::{self, attributes, time};
 use super::options::WriteOptions;
 use super::write::{ATTEMPTS, now};
 use super::{Call, create, store_error};
+use crate::admission::Request;
 use crate::body::Body;
 use crate::kinds;
 use crate::registry::{Object, Served};
@@ -22,15 +23,17 @@ use crate::render;
 pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(kinds::alone("", "Binding"))));
-    let binding = body::decode(&sent, options.field_validation)?;
+    let mut binding = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &binding)?;
-    let name = metadata::text(&binding, "name");
+    let name = metadata::text(&binding, "name").to_owned();
     if call.place.name.is_empty() && name.is_empty() {
         return Err(Error::bad_request("Name parameter required."));
     }
     if !call.place.name.is_empty() && name != call.place.name {
         return Err(Error::bad_request("name in URL does not match name in Binding object"));
     }
+    let request = Request::create(&call, &name, options.dry_run).shown_as(&sent.resource_type);
+    request.admit_whole(&mut binding).await?;
     let errors: Vec<String> = validate_binding(&binding).iter().map(FieldError::to_string).collect();
     match errors.as_slice() {
         [] => {}

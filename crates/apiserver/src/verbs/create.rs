@@ -16,6 +16,7 @@ use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
 use super::write::{Changed, now};
 use super::{Call, claims, definition, namespace};
+use crate::admission::Request;
 use crate::body::Body;
 use crate::registry::Object;
 use crate::{render, reviews};
@@ -34,6 +35,9 @@ pub async fn create(call: Call) -> Result<Response<Body>, Error> {
             if call.resource_type.namespaced {
                 set_text(&mut object, "namespace", call.namespace());
             }
+            let name = metadata::text(&object, "name").to_owned();
+            let request = Request::create(&call, &name, options.dry_run);
+            request.admit_whole(&mut object).await?;
             reviews::create(&call, &**review, object)
         }
         None => create_object(&call, object, options).await,
@@ -67,10 +71,22 @@ async fn create_tracked(
     definition::check_create(call, metadata::text(&object, "name"))?;
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
+    let mut object = object;
+    complete(call, &mut object);
+    let tracked = match tracked {
+        Some(tracked) => Cow::Borrowed(tracked),
+        None => Cow::Owned(Writing::new(call, time(now())).track(None, &mut object)),
+    };
+    let name = metadata::text(&object, "name").to_owned();
+    let request = Request::create(call, &name, options.dry_run);
+    if let Err(refused) = request.admit(Some(&mut object)).await {
+        namespace::check(call, &object).await?;
+        return Err(refused);
+    }
     let mut names = if generated { NAME_ATTEMPTS } else { 1 };
     let mut contested = 0;
     loop {
-        match attempt(call, (&object, tracked), options.dry_run, contested > 0).await? {
+        match attempt(&request, (&object, &tracked), contested > 0).await? {
             Outcome::Made(value) => return render::object(call, StatusCode::CREATED, &value),
             Outcome::ClaimTaken if contested < CLAIM_ATTEMPTS => contested += 1,
             Outcome::ClaimTaken => {
@@ -98,37 +114,21 @@ enum Outcome {
 }
 
 async fn attempt(
-    call: &Call,
-    (object, tracked): (&Object, Option<&Tracked>),
-    dry_run: bool,
+    request: &Request<'_>,
+    (object, tracked): (&Object, &Tracked),
     contested: bool,
 ) -> Result<Outcome, Error> {
+    let call = request.call;
     let mut candidate = object.clone();
-    prepare(call, &mut candidate);
-    let tracked = match tracked {
-        Some(tracked) => Cow::Borrowed(tracked),
-        None => {
-            let now = metadata::text(&candidate, "creationTimestamp").to_owned();
-            Cow::Owned(Writing::new(call, now).track(None, &mut candidate))
-        }
-    };
-    let allocated = claims::allocate(call, &mut candidate, None, contested).await;
-    let checked = allocated.and_then(|()| {
-        call.resource_type.strategy.prepare_create(&mut candidate);
-        let made = metadata::text(&candidate, "creationTimestamp").to_owned();
-        call.resource_type.strategy.stamp(&mut candidate, None, &call.writer(&made));
-        validate(call, object, &candidate, &tracked)?;
-        definition::settle(call, &mut candidate, &made);
-        Ok(())
-    });
-    if let Err(fault) = checked {
+    fill(call, &mut candidate);
+    if let Err(fault) = check(request, (object, tracked), &mut candidate, contested).await {
         namespace::check(call, object).await?;
         return Err(fault);
     }
-    call.warnings.extend(call.resource_type.strategy.warnings(&candidate, None));
-    call.resource_type.strategy.canonicalize(&mut candidate);
     let key = call.key_of(metadata::text(&candidate, "name"));
-    match commit(call, &key, (&candidate, &tracked), dry_run).await {
+    let committed = commit(request, &key, (&candidate, tracked)).await;
+    request.release();
+    match committed {
         Ok(value) => Ok(Outcome::Made(value)),
         Err(Failure::Of(error)) => Err(error),
         Err(Failure::Store(error)) if definition::has_moved(call, &error) => Err(Error::DefinitionChanged),
@@ -136,6 +136,25 @@ async fn attempt(
         Err(Failure::Store(store::Error::AlreadyExists { .. })) => Ok(Outcome::NameTaken(key.name)),
         Err(Failure::Store(error)) => Err(namespace::refusal(call, object, error)),
     }
+}
+
+/// Makes an object ready to be written, if it may be.
+async fn check(
+    request: &Request<'_>,
+    (object, tracked): (&Object, &Tracked),
+    candidate: &mut Object,
+    contested: bool,
+) -> Result<(), Error> {
+    let (call, strategy) = (request.call, &request.call.resource_type.strategy);
+    claims::allocate(call, candidate, None, contested).await?;
+    strategy.prepare_create(candidate);
+    let made = metadata::text(candidate, "creationTimestamp").to_owned();
+    strategy.stamp(candidate, None, &call.writer(&made));
+    validate(call, object, candidate, tracked)?;
+    definition::settle(call, candidate, &made);
+    call.warnings.extend(strategy.warnings(candidate, None));
+    strategy.canonicalize(candidate);
+    request.validate(Some(candidate)).await
 }
 
 fn name_conflict(call: &Call, name: String, generated: bool) -> Error {
@@ -157,28 +176,31 @@ pub fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets what the server decides of every object: name, namespace, uid, time, generation, defaults.
-fn prepare(call: &Call, object: &mut Object) {
-    let resource_type = &call.resource_type;
-    // A generated name is not known yet to what is filled in.
-    resource_type.strategy.default(object);
+/// Sets what is left out and takes away what only the server says: so plugins see it. A generated name is not known yet.
+fn complete(call: &Call, object: &mut Object) {
+    call.resource_type.strategy.default(object);
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid", "creationTimestamp"] {
+        metadata::remove(object, key);
+    }
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
     } else {
         // Kubernetes forgives a namespace where none belongs.
         metadata::remove(object, "namespace");
     }
+}
+
+/// Sets what the server decides of every new object: name, uid, time, generation.
+fn fill(call: &Call, object: &mut Object) {
     let base = metadata::text(object, "generateName").to_owned();
     if metadata::text(object, "name").is_empty() && !base.is_empty() {
         let random = || uuid::Uuid::new_v4().as_fields().0;
         set_text(object, "name", &names::generated(&base, random));
     }
-    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
-        metadata::remove(object, key);
-    }
+    metadata::remove(object, "resourceVersion");
     set_text(object, "uid", &uuid::Uuid::new_v4().to_string());
     set_text(object, "creationTimestamp", &time(now()));
-    if resource_type.strategy.counts_generations() {
+    if call.resource_type.strategy.counts_generations() {
         metadata::metadata_mut(object).insert("generation".to_owned(), 1.into());
     }
 }
@@ -203,13 +225,13 @@ fn validate(call: &Call, sent: &Object, object: &Object, tracked: &Tracked) -> R
 }
 
 async fn commit(
-    call: &Call,
+    request: &Request<'_>,
     key: &ObjectKey,
     (object, tracked): (&Object, &Tracked),
-    dry_run: bool,
 ) -> Result<bytes::Bytes, Failure> {
+    let call = request.call;
     let mut writes: Vec<Write> = namespace::requirement(call).into_iter().collect();
-    if dry_run {
+    if request.dry_run {
         call.api.store.write(writes).await?;
         if call.api.store.get(key, None).await?.is_some() {
             return Err(store::Error::AlreadyExists { key: key.clone() }.into());
@@ -222,6 +244,7 @@ async fn commit(
     let fallback = body.clone();
     writes.push(Write::Create { key: key.clone(), uid, attributes, body });
     writes.extend(claims::steps(call, Some(object), None).await?);
+    writes.extend(request.take_writes());
     let written = call.write(writes).await?;
     match written.into_iter().next() {
         Some(written) => Ok(call.resource_type.of_version(written.value, written.revision).await?),

@@ -58,6 +58,9 @@ impl Call {
     pub async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Written>, store::Error> {
         writes.extend(requirement(self));
         let written = self.api.store.write(writes).await?;
+        if let Some(last) = written.last() {
+            self.api.admission.reach(&self.resource_type.resource, last.revision).await;
+        }
         if self.resource_type.is_definition()
             && let Some(last) = written.last()
         {

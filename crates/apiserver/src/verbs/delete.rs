@@ -16,6 +16,7 @@ use super::metadata::{
 use super::options::{DeleteOptions, Propagation};
 use super::write::{ATTEMPTS, modified, now};
 use super::{Call, claims, store_error};
+use crate::admission::Request;
 use crate::body::Body;
 use crate::definitions::conditions;
 use crate::registry::{Object, ResourceType};
@@ -69,6 +70,9 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
         };
         check_preconditions(resource_type, &head, options)?;
         let object = resource_type.read(&head).await?;
+        let request = Request::delete(call, &key.name, &object, (&options.given, options.dry_run));
+        request.admit(None).await?;
+        request.validate(None).await?;
         if let Some(deleted) = attempt(call, &head, object, options, None).await? {
             return Ok(deleted);
         }

@@ -18,6 +18,7 @@ use super::metadata::{self, attributes, time};
 use super::options::{DeleteOptions, WriteOptions};
 use super::write::{ATTEMPTS, modified, now};
 use super::{Call, create, store_error};
+use crate::admission::Request;
 use crate::body::Body;
 use crate::kinds;
 use crate::registry::{Object, Served};
@@ -30,11 +31,13 @@ const PAGE: usize = 500;
 pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(kinds::alone("policy", "Eviction"))));
-    let eviction = body::decode(&sent, options.field_validation)?;
+    let mut eviction = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &eviction)?;
     if metadata::text(&eviction, "name") != call.place.name {
         return Err(Error::bad_request("name in URL does not match name in Eviction object"));
     }
+    let request = Request::create(&call, &call.place.name, options.dry_run).shown_as(&sent.resource_type);
+    request.admit_whole(&mut eviction).await?;
     let options = delete_options(&call, &eviction)?;
     evict_pod(&call, &options).await?;
     render::done(&sent)

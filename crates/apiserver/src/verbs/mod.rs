@@ -1,5 +1,6 @@
 //! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
 
+mod admitted;
 mod apply;
 mod binding;
 mod body;
@@ -28,6 +29,7 @@ mod write;
 
 pub(crate) use list::ListMetadata;
 pub(crate) use managers::{SERVER, Writing, set_managers};
+pub(crate) use metadata::{attributes, metadata_mut, text, time};
 pub(crate) use write::now;
 
 use std::sync::Arc;
@@ -43,7 +45,7 @@ use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::{Definition, Served};
 use crate::render::wants_pretty;
-use crate::request::negotiate::{self, Form};
+use crate::request::negotiate::{self, Form, content_type};
 use crate::request::path::ResourcePath;
 use crate::request::query::Query;
 use crate::request::verb::Verb;
@@ -95,6 +97,13 @@ impl Call {
     /// The caller as the rules of kinds see them.
     pub fn writer<'a>(&'a self, now: &'a str) -> Writer<'a> {
         Writer { name: &self.caller.name, uid: &self.caller.uid, groups: &self.caller.groups, now }
+    }
+
+    /// Whether it is a patch, or an applied configuration.
+    #[allow(dead_code, reason = "webhooks and policies see options")]
+    pub fn is_patch(&self) -> bool {
+        content_type(&self.headers).ends_with("-patch+json")
+            || content_type(&self.headers) == apply::APPLY_PATCH
     }
 
     /// The namespace of the objects; empty for cluster-scoped types.

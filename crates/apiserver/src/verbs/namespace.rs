@@ -11,7 +11,7 @@ use crate::registry::Object;
 
 /// What the store has to find when a new object is written; `None` where objects need no namespace.
 pub fn requirement(call: &Call) -> Option<Write> {
-    if !call.resource_type.namespaced || !call.api.has_namespaces() {
+    if !call.resource_type.namespaced || !call.api.keeps_namespaces() {
         return None;
     }
     let key = ObjectKey::new(&Resource::new("", "namespaces"), "", call.namespace());

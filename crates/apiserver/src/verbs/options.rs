@@ -89,6 +89,8 @@ pub struct DeleteOptions {
     pub uid: Option<Uid>,
     /// Only if the object has this revision, as a text: one that is none never fits.
     pub revision: Option<String>,
+    /// All of them, as the client gave them.
+    pub given: Value,
 }
 
 impl DeleteOptions {
@@ -126,7 +128,7 @@ impl DeleteOptions {
         let revision = precondition("resourceVersion").map(str::to_owned);
         let uid = precondition("uid").map(|uid| Uid(uid.to_owned()));
         let grace = given.get("gracePeriodSeconds").and_then(Value::as_i64);
-        Ok(Self { dry_run, grace, propagation, uid, revision })
+        Ok(Self { dry_run, grace, propagation, uid, revision, given: given.clone() })
     }
 }
 

@@ -9,6 +9,7 @@ use model::apply::ScaleManagers;
 use model::error::Error;
 use model::kinds::{scale_of, set_scale, validate_scale};
 
+use super::admitted::Part;
 use super::apply::{APPLY_PATCH, Configuration};
 use super::body;
 use super::managers::Writing;
@@ -118,7 +119,28 @@ struct SetScale<'a> {
     wanted: Wanted,
 }
 
+impl Part for SetScale<'_> {
+    fn shown(&self) -> &Served {
+        &self.shown.resource_type
+    }
+
+    fn of(&self, call: &Call, object: &Object) -> Result<Object, Error> {
+        shown(call, object)
+    }
+
+    fn put(&self, call: &Call, object: &mut Object, scale: &Object) {
+        match paths(call) {
+            Some(paths) => custom::scale::set_scale(paths, object, scale),
+            None => set_scale(object, scale),
+        }
+    }
+}
+
 impl Change for SetScale<'_> {
+    fn part(&self) -> Option<&dyn Part> {
+        Some(self)
+    }
+
     fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
         let api_version = call.resource_type.api_version();
         let managers = ScaleManagers { api_version: &api_version, replicas: replicas(call, &api_version) };
@@ -145,10 +167,7 @@ impl Change for SetScale<'_> {
             return Err(self.shown.resource_type.invalid(&call.place.name, errors));
         }
         let mut object = old.clone();
-        match paths(call) {
-            Some(paths) => custom::scale::set_scale(paths, &mut object, &scale.object),
-            None => set_scale(&mut object, &scale.object),
-        }
+        self.put(call, &mut object, &scale.object);
         Ok(Changed { object, tracked })
     }
 }

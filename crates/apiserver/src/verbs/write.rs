@@ -9,6 +9,7 @@ use model::validation::{validate_object_meta, validate_object_meta_update};
 use serde_json::Value;
 use store::{Precondition, Stored, Write};
 
+use super::admitted::{self, Part};
 use super::create::Failure;
 use super::definition::{has_moved, settle};
 use super::managers::Writing;
@@ -16,6 +17,7 @@ use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_
 use super::options::WriteOptions;
 use super::reindex::reindex;
 use super::{Call, claims, store_error};
+use crate::admission::Request;
 use crate::body::Body;
 use crate::registry::Object;
 use crate::render;
@@ -27,6 +29,11 @@ pub const ATTEMPTS: usize = 16;
 pub trait Change: Sync {
     /// The object as it shall be.
     fn apply(&self, call: &Call, old: &Object, old_revision: Revision) -> Result<Changed, Error>;
+
+    /// What plugins see instead of the object.
+    fn part(&self) -> Option<&dyn Part> {
+        None
+    }
 }
 
 /// The outcome of a [`Change`].
@@ -57,10 +64,18 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         };
         let old = call.resource_type.read(&head).await?;
         let Changed { mut object, tracked } = change.apply(call, &old, head.revision)?;
-        let pinned = check_preconditions(call, &object, &head)?;
         call.resource_type.strategy.default(&mut object);
         let tracked = tracked
             .unwrap_or_else(|| Writing::new(call, metadata::time(now())).track(Some(&old), &mut object));
+        let part = change.part();
+        let old_part = admitted::old_part(call, part, &old)?;
+        let request = Request::update(call, old_part.as_ref().unwrap_or(&old), options.dry_run);
+        let request = match part {
+            Some(part) => request.shown_as(part.shown()),
+            None => request,
+        };
+        admitted::admit(&request, part, &mut object).await?;
+        let pinned = check_preconditions(call, &object, &head)?;
         put_back(&mut object, &old);
         claims::allocate(call, &mut object, Some(&old), contested).await?;
         prepare(call, &mut object, &old);
@@ -68,7 +83,8 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         settle(call, &mut object, &metadata::time(now()));
         call.warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         call.resource_type.strategy.canonicalize(&mut object);
-        match commit(call, &head, (&object, &old), &tracked, options.dry_run).await {
+        admitted::validate(&request, part, &object).await?;
+        match commit(&request, &head, (&object, &old), &tracked).await {
             Ok(value) => {
                 if !options.dry_run {
                     reindex(call, &object, &old).await?;
@@ -91,12 +107,12 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
 
 /// Writes the new state of an object, or deletes it if only its finalizers were holding it. What changes nothing is not written.
 async fn commit(
-    call: &Call,
+    request: &Request<'_>,
     head: &Stored,
     (object, old): (&Object, &Object),
     tracked: &Tracked,
-    dry_run: bool,
 ) -> Result<bytes::Bytes, Failure> {
+    let (call, dry_run) = (request.call, request.dry_run);
     let resource_type = &call.resource_type;
     let body = resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     let unchanged = body.at(head.revision);
@@ -122,6 +138,7 @@ async fn commit(
     };
     let mut writes = vec![write];
     writes.extend(claims::steps(call, (!ends).then_some(object), Some(old)).await?);
+    writes.extend(request.take_writes());
     let written = call.write(writes).await?;
     // Of an object that ended here the client gets the last state that it had.
     let (value, revision) = match written.into_iter().next() {

@@ -33,14 +33,24 @@ pub(super) fn trusting(bundle: &[u8]) -> Result<ClientConfig, String> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
+/// Why there is no connection, in the words of Kubernetes.
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// Connects and shakes hands; what moves the bytes has to be run by somebody.
 pub(super) async fn open(
     target: &Target,
+    (host, port): (String, u16),
     tls: Arc<ClientConfig>,
 ) -> Result<(SendRequest<Full<Bytes>>, impl Future<Output = ()> + Send + 'static), String> {
     let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
-    let stream = TcpStream::connect((target.host.as_str(), target.port)).await;
-    let stream = stream.map_err(|error| format!("dial tcp {}: {error}", target.authority()))?;
+    let shown = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let stream = TcpStream::connect((host.as_str(), port)).await;
+    let stream = stream.map_err(|error| format!("dial tcp {shown}: {}", reason(&error)))?;
     // Requests are small and somebody waits for the answer.
     let _ = stream.set_nodelay(true);
     let stream =

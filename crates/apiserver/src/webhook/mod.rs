@@ -1,6 +1,7 @@
 //! Webhooks: JSON documents that are sent to other servers over HTTPS, and their answers.
 
 mod connection;
+mod services;
 mod target;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,7 @@ use rustls::ClientConfig;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+pub(crate) use services::Services;
 pub(crate) use target::Target;
 
 /// The longest answer that is read.
@@ -24,6 +26,7 @@ const IDLE: usize = 8;
 /// A client of one webhook. Connections are kept and used again.
 pub(crate) struct Webhook {
     target: Target,
+    services: Services,
     tls: Result<Arc<ClientConfig>, String>,
     timeout: Duration,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
@@ -33,10 +36,10 @@ pub(crate) struct Webhook {
 
 impl Webhook {
     /// Trusts the authorities of `bundle`, or those of the system where that is empty.
-    pub fn new(target: Target, bundle: &[u8], timeout: Duration) -> Self {
+    pub fn new(target: Target, bundle: &[u8], timeout: Duration, services: &Services) -> Self {
         let tls = connection::trusting(bundle).map(Arc::new);
         let (idle, connections) = (Mutex::new(Vec::new()), Mutex::new(JoinSet::new()));
-        Self { target, tls, timeout, idle, connections }
+        Self { target, services: services.clone(), tls, timeout, idle, connections }
     }
 
     /// Sends a document and gives the answer, if that is a success.
@@ -100,7 +103,11 @@ impl Webhook {
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let tls = self.tls.clone()?;
-        let (sender, driving) = connection::open(&self.target, tls).await?;
+        let place = match &self.target.service {
+            Some((namespace, name)) => self.services.find(namespace, name, self.target.port).await?,
+            None => (self.target.host.clone(), self.target.port),
+        };
+        let (sender, driving) = connection::open(&self.target, place, tls).await?;
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         while connections.try_join_next().is_some() {}
         connections.spawn(driving);

@@ -5,6 +5,8 @@ use serde_json::Value;
 /// A host, a port and a path, behind TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
+    /// Namespace and name of the service that is there, if it is one.
+    pub service: Option<(String, String)>,
     /// The name that the certificate must have.
     pub host: String,
     /// 443 by default.
@@ -14,7 +16,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads a `clientConfig`: a URL, or a service, which is found by its name.
+    /// Reads a `clientConfig`: a URL, or a service.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -23,8 +25,10 @@ impl Target {
         if let Some(service) = config.get("service").filter(|service| service.is_object()) {
             let port = service.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
             let path = text(service, "path");
+            let (namespace, name) = (text(service, "namespace"), text(service, "name"));
             return Ok(Self {
-                host: format!("{}.{}.svc", text(service, "name"), text(service, "namespace")),
+                host: format!("{name}.{namespace}.svc"),
+                service: Some((namespace, name)),
                 port: port.unwrap_or(443),
                 path: if path.is_empty() { "/".to_owned() } else { path },
             });
@@ -34,6 +38,7 @@ impl Target {
         let host = address.host().ok_or_else(|| format!("{url}: there is no host"))?;
         let path = address.path();
         Ok(Self {
+            service: None,
             host: host.trim_matches(['[', ']']).to_owned(),
             port: address.port_u16().unwrap_or(443),
             path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
@@ -43,7 +48,7 @@ impl Target {
     /// Host and port, as the header `Host` has them.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == 443 { host } else { format!("{host}:{}", self.port) }
+        if self.port == 443 && self.service.is_none() { host } else { format!("{host}:{}", self.port) }
     }
 
     /// The whole address.
@@ -63,7 +68,7 @@ mod tests {
         assert_eq!(address(json!({"url": "https://a.io:9443/x"})), Ok("https://a.io:9443/x".to_owned()));
         assert_eq!(address(json!({"url": "https://[::1]/"})), Ok("https://[::1]/".to_owned()));
         let service = json!({"service": {"namespace": "n", "name": "s", "path": "/convert", "port": 443}});
-        assert_eq!(address(service), Ok("https://s.n.svc/convert".to_owned()));
+        assert_eq!(address(service), Ok("https://s.n.svc:443/convert".to_owned()));
         assert!(address(json!({"url": "/only/a/path"})).is_err());
     }
 }

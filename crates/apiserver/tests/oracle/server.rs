@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiserver::admission::Switches;
 use apiserver::auth::{Authentication, Identity, StaticToken};
 use apiserver::{ApiServer, ApiService};
 use bytes::Bytes;
@@ -27,7 +28,8 @@ impl Server {
         admin.uid = "admin".to_owned();
         let token = StaticToken { token: "admin-token".to_owned(), identity: admin.clone() };
         let authentication = Authentication::new(vec![token]);
-        let api = ApiServer::builder(store).authentication(authentication).build().await.unwrap();
+        let builder = ApiServer::builder(store).authentication(authentication);
+        let api = builder.admission_plugins(Switches::kubernetes()).build().await.unwrap();
         Self(ApiService::new(api, admin))
     }
 

@@ -9,7 +9,7 @@ use model::error::Error;
 use serde_json::{Value, json};
 
 use crate::registry::Object;
-use crate::webhook::{Target, Webhook};
+use crate::webhook::{Services, Target, Webhook};
 
 /// How long a webhook may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ pub(crate) enum Conversion {
 
 impl Conversion {
     /// Reads `spec.conversion`.
-    pub fn read(conversion: &Value) -> Self {
+    pub fn read(conversion: &Value, services: &Services) -> Self {
         if conversion.get("strategy").and_then(Value::as_str) != Some("Webhook") {
             return Self::None;
         }
@@ -37,7 +37,7 @@ impl Conversion {
         let review =
             version.filter_map(|version| ["v1", "v1beta1"].into_iter().find(|known| *known == version));
         Self::Webhook(Box::new(Converter {
-            webhook: Target::read(config).map(|target| Webhook::new(target, &bundle, TIMEOUT)),
+            webhook: Target::read(config).map(|target| Webhook::new(target, &bundle, TIMEOUT, services)),
             review: review.into_iter().next(),
         }))
     }

@@ -15,6 +15,7 @@ use super::version::{ScalePaths, Schema, Version, Versions, View, deprecation};
 use crate::definitions::conditions::CLEANUP;
 use crate::registry::{Object, ResourceType, Served, StoredAs, Subresource};
 use crate::request::verb::{Verb, Verbs};
+use crate::webhook::Services;
 
 /// A definition as it was read from the store, before anything is made of it.
 pub(crate) struct Read {
@@ -23,16 +24,18 @@ pub(crate) struct Read {
     pub uid: Uid,
     pub revision: Revision,
     pub object: Object,
+    /// Where its webhook is, if that is a service.
+    pub services: Services,
 }
 
 impl Read {
     /// `None` for what is no definition: the rules of the kind let none such in.
-    pub fn new(uid: Uid, revision: Revision, value: &[u8]) -> Option<Self> {
+    pub fn new(uid: Uid, revision: Revision, value: &[u8], services: &Services) -> Option<Self> {
         let object: Object = serde_json::from_slice(value).ok()?;
         let spec = object.get("spec")?;
         let group = spec.get("group")?.as_str()?.into();
         let plural = spec.pointer("/names/plural")?.as_str()?.into();
-        Some(Self { group, plural, uid, revision, object })
+        Some(Self { group, plural, uid, revision, object, services: services.clone() })
     }
 
     fn is_true(&self, condition: &str) -> bool {
@@ -192,7 +195,7 @@ fn versions(read: &Read, known: Option<&Definition>) -> Versions {
     };
     let since = known.filter(same_shapes).map_or(read.revision, |known| known.versions.since);
     let list_kind = text(names, "listKind").to_owned();
-    let conversion = Conversion::read(spec.get("conversion").unwrap_or(&Value::Null));
+    let conversion = Conversion::read(spec.get("conversion").unwrap_or(&Value::Null), &read.services);
     let (group, ended) = (group.clone(), Shutdown::new());
     Versions { group, kind, list_kind, all, storage, since, conversion, ended }
 }

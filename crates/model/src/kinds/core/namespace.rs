@@ -11,9 +11,6 @@ use crate::names::{NameRule, qualified_name};
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";
 
-/// The namespaces that a server cannot be without.
-const PERMANENT: [&str; 3] = ["default", "kube-public", "kube-system"];
-
 /// The finalizers that need no domain in front.
 const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion"];
 
@@ -37,7 +34,6 @@ pub(super) const RULES: KindRules = KindRules {
         map_mut(object, "metadata").remove("deletionGracePeriodSeconds");
     },
     holds_deletion: |object| !items(object, &["spec", "finalizers"]).is_empty(),
-    forbids_deletion: |name| PERMANENT.contains(&name).then_some("this namespace may not be deleted"),
     subresources: &[
         Subresource {
             name: "status",

@@ -114,14 +114,3 @@ fn a_namespace_that_is_deleted_terminates_while_it_has_finalizers() {
     object["spec"] = json!({});
     assert!(!(rules.holds_deletion)(&object));
 }
-
-#[test]
-fn some_namespaces_are_there_for_good() {
-    let forbids = kind("Namespace").forbids_deletion;
-    for (name, forbidden) in
-        [("default", true), ("kube-system", true), ("kube-public", true), ("kube-node-lease", false)]
-    {
-        assert_eq!(forbids(name).is_some(), forbidden, "{name}");
-    }
-    assert_eq!(forbids("default"), Some("this namespace may not be deleted"));
-}

@@ -1,0 +1,119 @@
+//! The plugins that are on, in their order, and which of them have something to say about a resource.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, try_join_all};
+use model::error::Error;
+use model::{Resource, Revision};
+use store::Store;
+
+use super::follow::{Follows, Positions};
+use super::plugins::Built;
+use super::switches::PLUGINS;
+use super::{Operation, Phases, Plugin, Request, Switches, Target};
+use crate::registry::{Object, Registry, ResourceType, Served};
+
+/// The plugins that are on, in Kubernetes' order, and what they follow.
+pub(crate) struct Admission {
+    switches: Switches,
+    plugins: Vec<Arc<dyn Plugin>>,
+    followed: Vec<Arc<dyn Follows>>,
+    positions: Positions,
+}
+
+/// The plugins that have something to say about one resource type: for the object itself and for each of its parts.
+#[derive(Default)]
+pub(crate) struct Plan {
+    parts: Vec<(String, [Asked; Operation::ALL.len()])>,
+    nobody: Asked,
+}
+
+/// Who is asked about one operation.
+#[derive(Default)]
+pub(crate) struct Asked {
+    mutating: Box<[Arc<dyn Plugin>]>,
+    validating: Box<[Arc<dyn Plugin>]>,
+}
+
+impl Admission {
+    pub fn new(switches: Switches) -> Self {
+        let mut built = Built::default();
+        PLUGINS.iter().filter(|(name, _)| switches.is_on(name)).for_each(|(name, _)| built.add(name));
+        let mut positions = Positions::default();
+        built.followed.iter().for_each(|followed| positions.add(&**followed));
+        Self { switches, plugins: built.plugins, followed: built.followed, positions }
+    }
+
+    /// Whether a plugin is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.switches.is_on(name)
+    }
+
+    /// Reads what plugins follow, and gives the tasks that go on with it.
+    pub async fn follow(
+        &self,
+        store: &Store,
+        registry: &Registry,
+    ) -> Result<Vec<BoxFuture<'static, ()>>, Error> {
+        let is_served =
+            |of: &&Arc<dyn Follows>| registry.types().any(|known| known.resource == *of.resource());
+        let followed = self.followed.iter().filter(is_served);
+        try_join_all(followed.map(|of| Arc::clone(of).start(store.clone()))).await
+    }
+
+    /// Waits until plugins know of a write.
+    pub async fn reach(&self, resource: &Resource, revision: Revision) {
+        self.positions.reach(resource, revision).await;
+    }
+
+    fn plan(&self, resource_type: &ResourceType) -> Plan {
+        let parts = resource_type.subresources.iter().map(|part| part.name.as_str());
+        let part = |subresource: &str| {
+            let asked = Operation::ALL.map(|operation| {
+                let target = Target { resource_type, subresource, operation };
+                let who = |wanted: fn(Phases) -> bool| {
+                    let wants = |plugin: &&Arc<dyn Plugin>| wanted(plugin.handles(target));
+                    self.plugins.iter().filter(wants).cloned().collect()
+                };
+                Asked { mutating: who(|phases| phases.mutates), validating: who(|phases| phases.validates) }
+            });
+            (subresource.to_owned(), asked)
+        };
+        Plan { parts: std::iter::once("").chain(parts).map(part).collect(), nobody: Asked::default() }
+    }
+
+    /// Who is asked about this; decided when the first request comes.
+    pub fn asked<'a>(&self, of: &'a Served, subresource: &str, operation: Operation) -> &'a Asked {
+        let plan = of.admission.get_or_init(|| self.plan(of));
+        let part = plan.parts.iter().find(|(name, _)| name == subresource);
+        part.map_or(&plan.nobody, |(_, asked)| &asked[operation as usize])
+    }
+}
+
+impl Asked {
+    /// Whether nobody has anything to say.
+    pub fn is_nobody(&self) -> bool {
+        self.mutating.is_empty() && self.validating.is_empty()
+    }
+
+    /// The first phase. Where a webhook has changed the object, those before it are asked once more.
+    pub async fn admit(&self, request: &Request<'_>, mut object: Option<&mut Object>) -> Result<(), Error> {
+        for _ in 0..2 {
+            for plugin in &self.mutating {
+                plugin.admit(request, object.as_deref_mut()).decided().await?;
+            }
+            if !request.begin_again() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The second phase.
+    pub async fn validate(&self, request: &Request<'_>, object: Option<&Object>) -> Result<(), Error> {
+        for plugin in &self.validating {
+            plugin.validate(request, object).decided().await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Certificates: `CertificateApproval`, `CertificateSigning`, `ClusterTrustBundleAttest` and `CertificateSubjectRestriction`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use model::error::Error;
+use rustls::pki_types::CertificateSigningRequestDer;
+use rustls::pki_types::pem::PemObject;
+
+use super::tree::{at, text_at};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::auth::{Decision, Question};
+use crate::registry::Object;
+use crate::request::path::ResourcePath;
+
+const GROUP: &str = "certificates.k8s.io";
+const REQUESTS: &str = "certificatesigningrequests";
+const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+const MASTERS: &[u8] = b"system:masters";
+
+/// Whether the caller may do something for a signer, or for all of its domain.
+fn may(request: &Request<'_>, verb: &str, signer: &str) -> bool {
+    let asks = |name: String| {
+        let place = ResourcePath {
+            group: GROUP.to_owned(),
+            version: "*".to_owned(),
+            resource: "signers".to_owned(),
+            name,
+            ..ResourcePath::default()
+        };
+        let question = Question::Resource { verb, place: &place };
+        request.call.api.authorizer.decide(&request.call.caller, question) == Decision::Allow
+    };
+    let domain = signer.split('/').next().unwrap_or(signer);
+    asks(signer.to_owned()) || asks(format!("{domain}/*"))
+}
+
+fn permitted(request: &Request<'_>, object: Option<&Object>, verb: &str, signer: &str) -> Result<(), Error> {
+    if may(request, verb, signer) {
+        return Ok(());
+    }
+    let message = match verb {
+        "attest" => format!("user not permitted to attest for signerName {signer:?}"),
+        _ => format!("user not permitted to {verb} requests with signerName {signer:?}"),
+    };
+    Err(request.forbidden(object, message))
+}
+
+/// Who approves a request has to have the right to, for its signer.
+pub(super) struct CertificateApproval;
+
+impl Plugin for CertificateApproval {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        Phases::validating(target.is(GROUP, REQUESTS, "approval") && target.operation == Operation::Update)
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let signer = request.old.map_or("", |old| text_at(old, &["spec", "signerName"]));
+        Step::Done(permitted(request, object, "approve", signer))
+    }
+}
+
+/// Who signs a request has to have the right to, for its signer.
+pub(super) struct CertificateSigning;
+
+impl Plugin for CertificateSigning {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        Phases::validating(target.is(GROUP, REQUESTS, "status") && target.operation == Operation::Update)
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let (Some(new), Some(old)) = (object, request.old) else { return Step::OK };
+        let same = |key: &str| at(new, &["status", key]) == at(old, &["status", key]);
+        if same("certificate") && same("conditions") {
+            return Step::OK;
+        }
+        Step::Done(permitted(request, object, "sign", text_at(old, &["spec", "signerName"])))
+    }
+}
+
+/// Who vouches for the certificates of a signer has to have the right to.
+pub(super) struct ClusterTrustBundleAttest;
+
+impl Plugin for ClusterTrustBundleAttest {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        let is_bundle = target.is(GROUP, "clustertrustbundles", "");
+        Phases::validating(is_bundle && target.operation != Operation::Delete)
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let signer = object.map_or("", |bundle| text_at(bundle, &["spec", "signerName"]));
+        let is_same =
+            request.old.is_some_and(|old| old.get("spec") == object.and_then(|new| new.get("spec")));
+        if signer.is_empty() || is_same {
+            return Step::OK;
+        }
+        Step::Done(permitted(request, object, "attest", signer))
+    }
+}
+
+/// Nobody becomes a master of the server by a certificate that somebody else signs.
+pub(super) struct CertificateSubjectRestriction;
+
+impl Plugin for CertificateSubjectRestriction {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        Phases::validating(target.is(GROUP, REQUESTS, "") && target.operation == Operation::Create)
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let Some(csr) = object else { return Step::OK };
+        if text_at(csr, &["spec", "signerName"]) != CLIENT_SIGNER {
+            return Step::OK;
+        }
+        let pem = STANDARD.decode(text_at(csr, &["spec", "request"])).unwrap_or_default();
+        let der = CertificateSigningRequestDer::from_pem_slice(&pem);
+        // The organization is a text of its own in the request, and nothing else in a request looks like it.
+        let asks = der.is_ok_and(|der| der.windows(MASTERS.len()).any(|window| window == MASTERS));
+        if !asks {
+            return Step::OK;
+        }
+        let message = format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed");
+        Step::Done(Err(request.forbidden(object, message)))
+    }
+}

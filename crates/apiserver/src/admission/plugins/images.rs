@@ -1,0 +1,72 @@
+//! `AlwaysPullImages`: who may not pull an image does not use it because others have.
+
+use model::error::{Error, FieldError};
+use serde_json::Value;
+
+use super::tree::{CONTAINERS, containers, containers_mut, list, text};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+
+pub(super) struct AlwaysPullImages;
+
+const ALWAYS: &str = "Always";
+
+impl Plugin for AlwaysPullImages {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        Phases::both(target.is_pod() && target.operation != Operation::Delete)
+    }
+
+    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+        let Some(pod) = object.filter(|pod| has_new_images(request, pod)) else { return Step::OK };
+        containers_mut(pod)
+            .for_each(|container| drop(container.insert("imagePullPolicy".to_owned(), ALWAYS.into())));
+        let volumes = pod.get_mut("spec").and_then(|spec| spec.get_mut("volumes"));
+        for volume in volumes.and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(image) = volume.get_mut("image").and_then(Value::as_object_mut) {
+                image.insert("pullPolicy".to_owned(), ALWAYS.into());
+            }
+        }
+        Step::OK
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let Some(pod) = object.filter(|pod| has_new_images(request, pod)) else { return Step::OK };
+        let mut errors = Vec::new();
+        let mut check = |path: String, policy: &str| {
+            if policy != ALWAYS {
+                let error = FieldError::not_supported(path, policy, &[ALWAYS]);
+                errors.push(request.forbidden(object, error.to_string()));
+            }
+        };
+        for key in CONTAINERS {
+            for (at, container) in list(pod, &["spec", key]).enumerate() {
+                check(format!("spec.{key}[{at}].imagePullPolicy"), text(container, "imagePullPolicy"));
+            }
+        }
+        for (at, volume) in list(pod, &["spec", "volumes"]).enumerate() {
+            if let Some(image) = volume.get("image").filter(|image| image.is_object()) {
+                check(format!("spec.volumes[{at}].image.pullPolicy"), text(image, "pullPolicy"));
+            }
+        }
+        Step::Done(all_of(errors))
+    }
+}
+
+fn has_new_images(request: &Request<'_>, pod: &Object) -> bool {
+    let image = |container| text(container, "image");
+    request.old.is_none_or(|old| {
+        containers(pod).map(image).any(|new| !containers(old).map(image).any(|known| known == new))
+    })
+}
+
+/// Several refusals are one that Kubernetes gives no name.
+fn all_of(mut errors: Vec<Error>) -> Result<(), Error> {
+    match errors.len() {
+        0 => Ok(()),
+        1 => Err(errors.remove(0)),
+        _ => {
+            let messages: Vec<String> = errors.iter().map(Error::to_string).collect();
+            Err(Error::Failed { message: format!("[{}]", messages.join(", ")) })
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `LimitRanger`: pods and claims stay within the limit ranges of their namespace.
+
+use std::sync::Arc;
+
+use model::admission::limit_range::{LimitRange, joined};
+use model::{ObjectKey, Resource};
+
+use crate::admission::follow::{Follows, Mirror};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+use crate::verbs::text;
+
+pub(super) struct LimitRanger(Arc<Mirror<LimitRange>>);
+
+impl LimitRanger {
+    pub fn new() -> Self {
+        let read = |_: &ObjectKey, object: Object| Some(LimitRange::read(&object));
+        Self(Mirror::new(Resource::new("", "limitranges"), read))
+    }
+
+    pub fn followed(&self) -> Arc<dyn Follows> {
+        self.0.clone()
+    }
+}
+
+impl Plugin for LimitRanger {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        let is_pod = match target.operation {
+            Operation::Create => target.is_pod(),
+            Operation::Update => target.is("", "pods", "resize"),
+            Operation::Delete => false,
+        };
+        let is_claim = target.is("", "persistentvolumeclaims", "") && target.operation != Operation::Delete;
+        Phases { mutates: is_pod, validates: is_pod || is_claim }
+    }
+
+    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+        if let (Some(pod), Some(ranges)) = (object, self.0.of(request.namespace()))
+            && !is_ending(request)
+        {
+            ranges.values().for_each(|range| range.complete(pod));
+        }
+        Step::OK
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let (Some(new), Some(ranges)) = (object, self.0.of(request.namespace())) else { return Step::OK };
+        if is_ending(request) {
+            return Step::OK;
+        }
+        for range in ranges.values() {
+            let is_claim = request.call.resource_type.plural == "persistentvolumeclaims";
+            let errors = if is_claim { range.check_claim(new) } else { range.check_pod(new) };
+            if !errors.is_empty() {
+                return Step::Done(Err(request.forbidden(object, joined(&errors))));
+            }
+        }
+        Step::OK
+    }
+}
+
+fn is_ending(request: &Request<'_>) -> bool {
+    request.old.is_some_and(|old| !text(old, "deletionTimestamp").is_empty())
+}

@@ -1,0 +1,111 @@
+//! `Priority`: pods have the priority of their class, or of the default one.
+
+use std::sync::Arc;
+
+use model::{ObjectKey, Resource};
+use serde_json::Value;
+
+use super::tree::{at, child, text_at};
+use crate::admission::follow::{Follows, Mirror};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+
+/// What a pod gets that cannot be put off.
+const DEFAULT_POLICY: &str = "PreemptLowerPriority";
+
+struct PriorityClass {
+    value: i64,
+    policy: Option<String>,
+    is_default: bool,
+}
+
+pub(super) struct Priority(Arc<Mirror<PriorityClass>>);
+
+impl Priority {
+    pub fn new() -> Self {
+        let read = |_: &ObjectKey, class: Object| {
+            let policy = at(&class, &["preemptionPolicy"]).and_then(Value::as_str);
+            Some(PriorityClass {
+                value: at(&class, &["value"]).and_then(Value::as_i64).unwrap_or(0),
+                policy: policy.map(str::to_owned),
+                is_default: at(&class, &["globalDefault"]).and_then(Value::as_bool).unwrap_or(false),
+            })
+        };
+        Self(Mirror::new(Resource::new("scheduling.k8s.io", "priorityclasses"), read))
+    }
+
+    pub fn followed(&self) -> Arc<dyn Follows> {
+        self.0.clone()
+    }
+
+    /// Name, value and policy of the class of a pod.
+    fn class(&self, named: &str) -> Result<(String, i64, Option<String>), String> {
+        let classes = self.0.of("").unwrap_or_default();
+        let found = if named.is_empty() {
+            let defaults = classes.iter().filter(|(_, class)| class.is_default);
+            match defaults.min_by_key(|(_, class)| class.value) {
+                Some(found) => found,
+                None => return Ok((String::new(), 0, Some(DEFAULT_POLICY.to_owned()))),
+            }
+        } else {
+            let found = classes.get_key_value(named);
+            found.ok_or_else(|| format!("no PriorityClass with name {named} was found"))?
+        };
+        let (name, class) = found;
+        Ok((name.clone(), class.value, class.policy.clone()))
+    }
+
+    fn decide(&self, pod: &mut Object) -> Result<(), String> {
+        let (name, value, policy) = self.class(text_at(pod, &["spec", "priorityClassName"]))?;
+        let given = at(pod, &["spec", "priority"]).and_then(Value::as_i64);
+        if let Some(given) = given.filter(|given| *given != value) {
+            return Err(format!(
+                "the integer value of priority ({given}) must not be provided in pod spec; \
+                 priority admission controller computed {value} from the given PriorityClass name"
+            ));
+        }
+        let given = text_at(pod, &["spec", "preemptionPolicy"]);
+        if let Some(policy) = policy.as_deref().filter(|policy| !given.is_empty() && given != *policy) {
+            return Err(format!(
+                "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
+                 priority admission controller computed {policy} from the given PriorityClass name"
+            ));
+        }
+        let spec = child(pod, "spec");
+        if !name.is_empty() {
+            spec.insert("priorityClassName".to_owned(), name.into());
+        }
+        spec.insert("priority".to_owned(), value.into());
+        spec.extend(policy.map(|policy| ("preemptionPolicy".to_owned(), policy.into())));
+        Ok(())
+    }
+}
+
+/// What a pod got when it was made is kept.
+fn keep(new: &mut Object, old: &Object) {
+    for key in ["priority", "preemptionPolicy"] {
+        if let (None, Some(value)) = (at(new, &["spec", key]), at(old, &["spec", key])) {
+            let value = value.clone();
+            child(new, "spec").insert(key.to_owned(), value);
+        }
+    }
+}
+
+impl Plugin for Priority {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        Phases::mutating(target.is_pod() && target.operation != Operation::Delete)
+    }
+
+    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+        match (object, request.old) {
+            (Some(new), Some(old)) => keep(new, old),
+            (Some(pod), None) => {
+                if let Err(message) = self.decide(pod) {
+                    return Step::Done(Err(request.forbidden(Some(pod), message)));
+                }
+            }
+            (None, _) => {}
+        }
+        Step::OK
+    }
+}

@@ -1,0 +1,105 @@
+//! `RuntimeClass`: pods get what their runtime class costs, and where it can run.
+
+use model::admission::tolerations;
+use model::error::Error;
+use serde_json::Value;
+
+use super::tree::{at, child, text_at};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+
+pub(super) struct RuntimeClass;
+
+const NO_MATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+
+impl Plugin for RuntimeClass {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        Phases::both(target.is_pod() && target.operation == Operation::Create)
+    }
+
+    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+        let Some(pod) = object else { return Step::OK };
+        if at(pod, &["spec", "runtimeClassName"]).is_none() {
+            return Step::OK;
+        }
+        Step::later(async move {
+            let class = class_of(request, pod).await?;
+            complete(pod, &class).map_err(|message| request.forbidden(Some(pod), message))
+        })
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let Some(pod) = object else { return Step::OK };
+        if at(pod, &["spec", "runtimeClassName"]).is_none() {
+            let overhead = at(pod, &["spec", "overhead"]);
+            return Step::Done(check(overhead, None).map_err(|message| request.forbidden(object, message)));
+        }
+        Step::later(async move {
+            let class = class_of(request, pod).await?;
+            let (overhead, fixed) = (at(pod, &["spec", "overhead"]), at(&class, &["overhead", "podFixed"]));
+            check(overhead, fixed).map_err(|message| request.forbidden(object, message))
+        })
+    }
+}
+
+async fn class_of(request: &Request<'_>, pod: &Object) -> Result<Object, Error> {
+    let name = text_at(pod, &["spec", "runtimeClassName"]);
+    let found = request.look_up("node.k8s.io", "runtimeclasses", "", name).await?;
+    let missing = || request.forbidden(Some(pod), format!("pod rejected: RuntimeClass {name:?} not found"));
+    found.ok_or_else(missing)
+}
+
+fn is_same(a: &Value, b: &Value) -> bool {
+    let amounts = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let (a, b) = (amounts(a), amounts(b));
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    a.len() == b.len()
+        && a.iter().all(|(key, value)| {
+            b.get(key)
+                .is_some_and(|other| model::admission::amounts::compare(&text(value), &text(other)).is_eq())
+        })
+}
+
+/// Gives a pod what its class says.
+fn complete(pod: &mut Object, class: &Object) -> Result<(), String> {
+    if let Some(fixed) = at(class, &["overhead", "podFixed"]) {
+        if at(pod, &["spec", "overhead"]).is_some_and(|given| !is_same(given, fixed)) {
+            return Err(NO_MATCH.to_owned());
+        }
+        child(pod, "spec").insert("overhead".to_owned(), fixed.clone());
+    }
+    let Some(scheduling) = at(class, &["scheduling"]) else { return Ok(()) };
+    let spec = child(pod, "spec");
+    for (key, value) in scheduling.get("nodeSelector").and_then(Value::as_object).into_iter().flatten() {
+        let selector = child(spec, "nodeSelector");
+        if let Some(other) = selector.get(key).filter(|other| *other != value) {
+            let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+            let (of_class, of_pod) = (text(value), text(other));
+            return Err(format!(
+                "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {of_class}; pod.spec.nodeSelector[{key}] = {of_pod}"
+            ));
+        }
+        selector.insert(key.clone(), value.clone());
+    }
+    let none = Vec::new();
+    let own = spec.get("tolerations").and_then(Value::as_array).unwrap_or(&none);
+    let more = scheduling.get("tolerations").and_then(Value::as_array).unwrap_or(&none);
+    let merged = tolerations::merge(own, more);
+    if !merged.is_empty() {
+        spec.insert("tolerations".to_owned(), merged.into());
+    }
+    Ok(())
+}
+
+/// A pod costs what its class says, and nothing without one.
+fn check(overhead: Option<&Value>, fixed: Option<&Value>) -> Result<(), String> {
+    match (overhead, fixed) {
+        (None, None) => Ok(()),
+        (Some(_), None) => {
+            Err("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+                .to_owned())
+        }
+        (Some(overhead), Some(fixed)) if is_same(overhead, fixed) => Ok(()),
+        (_, Some(_)) => Err(NO_MATCH.to_owned()),
+    }
+}

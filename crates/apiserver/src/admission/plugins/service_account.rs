@@ -1,0 +1,217 @@
+//! `ServiceAccount`: pods run as a service account of their namespace, and find its token.
+
+use std::collections::BTreeSet;
+
+use model::error::Error;
+use model::names;
+use serde_json::{Value, json};
+
+use super::tree::{at, child, list, list_mut, text, text_at};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+
+const TOKEN_VOLUME: &str = "kube-api-access-";
+const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// Seconds for which the token in a pod is good.
+const TOKEN_SECONDS: u32 = 3607;
+const MIRROR: [&str; 3] = ["metadata", "annotations", "kubernetes.io/config.mirror"];
+
+pub(super) struct ServiceAccount;
+
+impl Plugin for ServiceAccount {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        let is_made = target.is_pod() && target.operation == Operation::Create;
+        let gets_more = target.is("", "pods", "ephemeralcontainers") && target.operation == Operation::Update;
+        Phases { mutates: is_made, validates: is_made || gets_more }
+    }
+
+    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+        let Some(pod) = object else { return Step::OK };
+        if at(pod, &MIRROR).is_some() {
+            return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(Some(pod), message)));
+        }
+        Step::later(async move {
+            if text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
+                child(pod, "spec").insert("serviceAccountName".to_owned(), "default".into());
+            }
+            let account = account_of(request, pod).await?;
+            complete(pod, &account);
+            limit(pod, &account).map_err(|message| request.forbidden(Some(pod), message))
+        })
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let Some(pod) = object else { return Step::OK };
+        if at(pod, &MIRROR).is_some() {
+            return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(object, message)));
+        }
+        Step::later(async move {
+            if text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
+                let (namespace, name) = (request.namespace(), text_at(pod, &["metadata", "name"]));
+                let message = format!("no service account specified for pod {namespace}/{name}");
+                return Err(request.forbidden(object, message));
+            }
+            let account = account_of(request, pod).await?;
+            let is_ephemeral = request.subresource() == "ephemeralcontainers";
+            let limited = if is_ephemeral { limit_ephemeral(pod, &account) } else { limit(pod, &account) };
+            limited.map_err(|message| request.forbidden(object, message))
+        })
+    }
+}
+
+async fn account_of(request: &Request<'_>, pod: &Object) -> Result<Object, Error> {
+    let (namespace, name) = (request.namespace(), text_at(pod, &["spec", "serviceAccountName"]));
+    let found = request.look_up("", "serviceaccounts", namespace, name).await?;
+    found.ok_or_else(|| {
+        let problem = format!("serviceaccount {name:?} not found");
+        request
+            .forbidden(Some(pod), format!("error looking up service account {namespace}/{name}: {problem}"))
+    })
+}
+
+/// What a pod gets of its account.
+fn complete(pod: &mut Object, account: &Object) {
+    let flag = |of: &Object, path: &[&str]| at(of, path).and_then(Value::as_bool);
+    let wanted = flag(pod, &["spec", "automountServiceAccountToken"])
+        .or_else(|| flag(account, &["automountServiceAccountToken"]));
+    if wanted.unwrap_or(true) {
+        mount_token(pod);
+    }
+    let name = text_at(pod, &["spec", "serviceAccountName"]).to_owned();
+    let spec = child(pod, "spec");
+    // The old name of the same field.
+    spec.insert("serviceAccount".to_owned(), name.into());
+    let has_secrets =
+        spec.get("imagePullSecrets").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let secrets: Vec<Value> =
+        list(account, &["imagePullSecrets"]).map(|secret| json!({"name": text(secret, "name")})).collect();
+    if !has_secrets && !secrets.is_empty() {
+        spec.insert("imagePullSecrets".to_owned(), secrets.into());
+    }
+}
+
+fn mount_token(pod: &mut Object) {
+    let known = list(pod, &["spec", "volumes"]).map(|volume| text(volume, "name"));
+    let known = known.into_iter().find(|name| name.starts_with(TOKEN_VOLUME)).map(str::to_owned);
+    let random = || uuid::Uuid::new_v4().as_fields().0;
+    let name = known.clone().unwrap_or_else(|| names::generated(TOKEN_VOLUME, random));
+    let mount = json!({"name": name, "readOnly": true, "mountPath": TOKEN_PATH});
+    let mut is_needed = false;
+    for key in ["initContainers", "containers"] {
+        let containers = pod.get_mut("spec").and_then(|spec| spec.get_mut(key)).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+            if !list(container, &["volumeMounts"]).any(|mount| text(mount, "mountPath") == TOKEN_PATH) {
+                list_mut(container, "volumeMounts").push(mount.clone());
+                is_needed = true;
+            }
+        }
+    }
+    if is_needed && known.is_none() {
+        list_mut(child(pod, "spec"), "volumes").push(json!({"name": name, "projected": token_source()}));
+    }
+}
+
+fn token_source() -> Value {
+    let namespace = json!({
+        "path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
+    });
+    json!({
+        "defaultMode": 0o644,
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [namespace]}},
+        ],
+    })
+}
+
+/// A pod that shows what a node runs by itself has no account.
+fn check_mirror(pod: &Object) -> Result<(), String> {
+    if !text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
+        return Err("a mirror pod may not reference service accounts".to_owned());
+    }
+    let volumes = || list(pod, &["spec", "volumes"]);
+    let has_volume = volumes().any(|volume| volume.get("secret").is_some_and(Value::is_object));
+    let in_containers = ["initContainers", "containers", "ephemeralContainers"]
+        .into_iter()
+        .flat_map(|key| list(pod, &["spec", key]))
+        .any(|container| secrets_of(container).next().is_some());
+    if has_volume || in_containers || list(pod, &["spec", "imagePullSecrets"]).next().is_some() {
+        return Err("a mirror pod may not reference secrets".to_owned());
+    }
+    let mut sources =
+        volumes().filter_map(|volume| volume.get("projected")?.get("sources")?.as_array()).flatten();
+    if sources.any(|source| source.get("serviceAccountToken").is_some_and(Value::is_object)) {
+        return Err("a mirror pod may not use ServiceAccountToken volume projections".to_owned());
+    }
+    Ok(())
+}
+
+/// The secrets that a container names: of a variable, or of all variables where there is none.
+fn secrets_of(container: &Value) -> impl Iterator<Item = (Option<&str>, &str)> {
+    let list = |key: &str| container.get(key).and_then(Value::as_array).into_iter().flatten();
+    let one = list("env").filter_map(|variable| {
+        let secret = variable.get("valueFrom")?.get("secretKeyRef")?;
+        Some((Some(text(variable, "name")), text(secret, "name")))
+    });
+    one.chain(list("envFrom").filter_map(|from| Some((None, text(from.get("secretRef")?, "name")))))
+}
+
+fn is_limited(account: &Object) -> bool {
+    let path = ["metadata", "annotations", "kubernetes.io/enforce-mountable-secrets"];
+    ["1", "t", "T", "true", "TRUE", "True"].contains(&text_at(account, &path))
+}
+
+fn allowed<'a>(account: &'a Object, key: &str) -> BTreeSet<&'a str> {
+    list(account, &[key]).map(|secret| text(secret, "name")).collect()
+}
+
+fn limit_containers(pod: &Object, account: &Object, kinds: &[(&str, &str)]) -> Result<(), String> {
+    let (secrets, owner) = (allowed(account, "secrets"), text_at(account, &["metadata", "name"]));
+    for (key, word) in kinds {
+        for container in list(pod, &["spec", key]) {
+            let unknown = secrets_of(container).find(|(_, secret)| !secrets.contains(secret));
+            if let Some((variable, secret)) = unknown {
+                let by = variable.map_or_else(|| "envFrom".to_owned(), |name| format!("envVar {name}"));
+                let name = text(container, "name");
+                return Err(format!(
+                    "{word} {name} with {by} referencing secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn limit_ephemeral(pod: &Object, account: &Object) -> Result<(), String> {
+    if !is_limited(account) {
+        return Ok(());
+    }
+    limit_containers(pod, account, &[("ephemeralContainers", "ephemeral container")])
+}
+
+/// Where an account limits that, pods use only the secrets that it names.
+fn limit(pod: &Object, account: &Object) -> Result<(), String> {
+    if !is_limited(account) {
+        return Ok(());
+    }
+    let (secrets, owner) = (allowed(account, "secrets"), text_at(account, &["metadata", "name"]));
+    let volumes = list(pod, &["spec", "volumes"]).filter_map(|volume| volume.get("secret"));
+    let names = volumes.map(|secret| text(secret, "secretName"));
+    if let Some(name) = names.into_iter().find(|name| !secrets.contains(name)) {
+        return Err(format!(
+            "volume with secret.secretName=\"{name}\" is not allowed because service account {owner} does not reference that secret"
+        ));
+    }
+    limit_containers(pod, account, &[("initContainers", "init container"), ("containers", "container")])?;
+    let pulls = allowed(account, "imagePullSecrets");
+    for (at, secret) in list(pod, &["spec", "imagePullSecrets"]).enumerate() {
+        let name = text(secret, "name");
+        if !pulls.contains(name) {
+            return Err(format!(
+                "imagePullSecrets[{at}].name=\"{name}\" is not allowed because service account {owner} does not reference that imagePullSecret"
+            ));
+        }
+    }
+    Ok(())
+}

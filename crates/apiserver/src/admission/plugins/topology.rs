@@ -1,0 +1,43 @@
+//! `PodTopologyLabels`: a pod on a node says in which zone and region that is.
+
+use model::error::Error;
+use serde_json::Value;
+
+use super::tree::{at, child, text_at};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+
+const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
+
+pub(super) struct PodTopologyLabels;
+
+impl Plugin for PodTopologyLabels {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        let is_placed = target.is_pod() || target.is("", "pods", "binding");
+        Phases::mutating(is_placed && target.operation == Operation::Create)
+    }
+
+    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+        let Some(object) = object else { return Step::OK };
+        let node = match request.subresource() {
+            "binding" if text_at(object, &["target", "kind"]) != "Node" => "",
+            "binding" => text_at(object, &["target", "name"]),
+            _ => text_at(object, &["spec", "nodeName"]),
+        };
+        if node.is_empty() {
+            return Step::OK;
+        }
+        let node = node.to_owned();
+        Step::later(copy(request, object, node))
+    }
+}
+
+async fn copy(request: &Request<'_>, object: &mut Object, node: String) -> Result<(), Error> {
+    let Some(node) = request.look_up("", "nodes", "", &node).await? else { return Ok(()) };
+    for label in LABELS {
+        if let Some(value) = at(&node, &["metadata", "labels", label]).and_then(Value::as_str) {
+            child(child(object, "metadata"), "labels").insert(label.to_owned(), value.into());
+        }
+    }
+    Ok(())
+}

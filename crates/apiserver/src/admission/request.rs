@@ -1,0 +1,231 @@
+//! One write, as plugins see it.
+
+use std::any::Any;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use model::error::Error;
+use model::{ObjectKey, Resource};
+use serde_json::{Value, json};
+use store::Write;
+
+use super::chain::Asked;
+use super::{Operation, Target};
+use crate::registry::{Object, Served};
+use crate::verbs::{Call, store_error, text};
+
+/// What a client asked for beside the object.
+#[derive(Clone, Copy)]
+pub(crate) enum Options<'a> {
+    /// Those in the query of a create, an update or a patch.
+    Query,
+    /// Those of a deletion.
+    Delete(&'a Value),
+}
+
+/// One write, as plugins see it.
+pub(crate) struct Request<'a> {
+    pub call: &'a Call,
+    /// The type of the object, which differs from that of the path where a part is written: a scale, an eviction.
+    pub shown: &'a Served,
+    pub operation: Operation,
+    /// As far as it is known: a name that is generated is not.
+    pub name: &'a str,
+    /// As it is stored, where it is changed or deleted.
+    pub old: Option<&'a Object>,
+    pub options: Options<'a>,
+    pub dry_run: bool,
+    asked: &'a Asked,
+    state: Mutex<State>,
+}
+
+/// What plugins say beside yes and no.
+#[derive(Default)]
+struct State {
+    /// What is written with the object, or not at all.
+    writes: Vec<Write>,
+    /// What is kept until it is written.
+    held: Vec<Box<dyn Any + Send>>,
+    /// Whether the object was changed by somebody whom others do not expect.
+    is_changed: bool,
+    /// Whether plugins are asked once more.
+    is_again: bool,
+}
+
+impl<'a> Request<'a> {
+    /// A new object of the type of the path.
+    pub fn create(call: &'a Call, name: &'a str, dry_run: bool) -> Self {
+        Self::new(call, Operation::Create, name, dry_run)
+    }
+
+    /// A change of an object.
+    pub fn update(call: &'a Call, old: &'a Object, dry_run: bool) -> Self {
+        Self { old: Some(old), ..Self::new(call, Operation::Update, &call.place.name, dry_run) }
+    }
+
+    /// The end of an object.
+    pub fn delete(
+        call: &'a Call,
+        name: &'a str,
+        old: &'a Object,
+        (given, dry_run): (&'a Value, bool),
+    ) -> Self {
+        let options = Options::Delete(given);
+        Self { old: Some(old), options, ..Self::new(call, Operation::Delete, name, dry_run) }
+    }
+
+    fn new(call: &'a Call, operation: Operation, name: &'a str, dry_run: bool) -> Self {
+        let shown = &*call.resource_type;
+        let asked = call.api.admission.asked(shown, &call.place.subresource, operation);
+        let state = Mutex::default();
+        Self { call, shown, operation, name, old: None, options: Options::Query, dry_run, asked, state }
+    }
+
+    /// The same, about an object of another type that stands for a part of it.
+    pub fn shown_as(self, shown: &'a Served) -> Self {
+        Self { shown, ..self }
+    }
+
+    /// Whether nobody has anything to say.
+    pub fn is_nobodys(&self) -> bool {
+        self.asked.is_nobody()
+    }
+
+    /// The first phase: plugins change the object.
+    pub async fn admit(&self, object: Option<&mut Object>) -> Result<(), Error> {
+        self.asked.admit(self, object).await
+    }
+
+    /// The second phase: plugins look at what will be written.
+    pub async fn validate(&self, object: Option<&Object>) -> Result<(), Error> {
+        self.asked.validate(self, object).await
+    }
+
+    /// Both phases, for an object that nobody stores.
+    pub async fn admit_whole(&self, object: &mut Object) -> Result<(), Error> {
+        self.admit(Some(object)).await?;
+        self.validate(Some(object)).await
+    }
+
+    /// What was known before there was a request.
+    pub fn target(&self) -> Target<'_> {
+        let (resource_type, operation) = (&**self.call.resource_type, self.operation);
+        Target { resource_type, subresource: &self.call.place.subresource, operation }
+    }
+
+    /// Another object of a built-in kind, as it is stored.
+    pub async fn look_up(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Object>, Error> {
+        let key = ObjectKey::new(&Resource::new(group, plural), namespace, name);
+        let found = self.call.api.store.get(&key, None).await.map_err(store_error)?;
+        let unreadable = |_| Error::internal(format!("{key} cannot be read"));
+        found.map(|found| serde_json::from_slice(&found.value).map_err(unreadable)).transpose()
+    }
+
+    /// A part of the path below the object; empty for the object itself.
+    pub fn subresource(&self) -> &str {
+        &self.call.place.subresource
+    }
+
+    /// The namespace of the object; that of a namespace is itself.
+    pub fn namespace(&self) -> &str {
+        if self.call.resource_type.is_namespace() { self.name } else { self.call.namespace() }
+    }
+
+    /// Tells the client something, whatever becomes of the request.
+    pub fn warn(&self, warning: &str) {
+        self.call.warnings.add(warning);
+    }
+
+    /// Writes this together with the object, or neither.
+    pub fn write_together(&self, write: Write) {
+        self.state().writes.push(write);
+    }
+
+    /// Keeps this until the object is written.
+    pub fn hold(&self, guard: Box<dyn Any + Send>) {
+        self.state().held.push(guard);
+    }
+
+    /// What is written with the object. Another attempt begins without it.
+    pub fn take_writes(&self) -> Vec<Write> {
+        std::mem::take(&mut self.state().writes)
+    }
+
+    /// Forgets what was kept for an attempt to write.
+    pub fn release(&self) {
+        let mut state = self.state();
+        state.writes.clear();
+        state.held.clear();
+    }
+
+    /// Notes that the object was changed by somebody whom the plugins before could not expect.
+    pub fn note_change(&self) {
+        self.state().is_changed = true;
+    }
+
+    /// Whether plugins are asked for the second time.
+    pub fn is_again(&self) -> bool {
+        self.state().is_again
+    }
+
+    /// Whether to ask all plugins once more; then that is the second time.
+    pub fn begin_again(&self) -> bool {
+        let mut state = self.state();
+        let again = state.is_changed && !state.is_again;
+        state.is_again = again;
+        again
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// "This is forbidden", with this reason.
+    pub fn forbidden(&self, object: Option<&Object>, message: impl Into<String>) -> Error {
+        Error::Forbidden {
+            group: self.call.resource_type.group.clone(),
+            resource: self.call.resource_type.plural.clone(),
+            name: self.name_in_messages(object).to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// What Kubernetes calls an object that may have no name yet.
+    pub fn name_in_messages<'b>(&'b self, object: Option<&'b Object>) -> &'b str {
+        let given = |key| object.map_or("", |object| text(object, key));
+        let names = [self.name, given("name"), given("generateName")];
+        names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")
+    }
+
+    /// The options of the request as an object: `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions`.
+    pub fn options(&self) -> Value {
+        let (kind, mut options) = match (self.options, self.operation) {
+            (Options::Delete(given), _) => ("DeleteOptions", given.clone()),
+            (Options::Query, Operation::Update) if self.call.is_patch() => ("PatchOptions", json!({})),
+            (Options::Query, Operation::Update) => ("UpdateOptions", json!({})),
+            (Options::Query, _) => ("CreateOptions", json!({})),
+        };
+        if let (Options::Query, Some(options)) = (self.options, options.as_object_mut()) {
+            let query = &self.call.query;
+            if query.has("dryRun") {
+                options.insert("dryRun".to_owned(), query.all("dryRun").collect());
+            }
+            if kind == "PatchOptions" && query.flag("force") {
+                options.insert("force".to_owned(), true.into());
+            }
+            for key in ["fieldManager", "fieldValidation"] {
+                if !query.text(key).is_empty() {
+                    options.insert(key.to_owned(), query.text(key).into());
+                }
+            }
+        }
+        options["kind"] = kind.into();
+        options["apiVersion"] = "meta.k8s.io/v1".into();
+        options
+    }
+}

@@ -1,0 +1,155 @@
+//! Which plugins are on: Kubernetes' names, Kubernetes' order, and what an operator says of them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Every plugin of Kubernetes 1.35, in the order in which they are asked, and whether it is on by default.
+pub const PLUGINS: [(&str, bool); 37] = [
+    ("AlwaysAdmit", false),
+    ("NamespaceAutoProvision", false),
+    ("NamespaceLifecycle", true),
+    ("NamespaceExists", false),
+    ("LimitPodHardAntiAffinityTopology", false),
+    ("LimitRanger", true),
+    ("ServiceAccount", true),
+    ("NodeRestriction", false),
+    ("TaintNodesByCondition", true),
+    ("AlwaysPullImages", false),
+    ("ImagePolicyWebhook", false),
+    ("PodSecurity", true),
+    ("PodNodeSelector", false),
+    ("Priority", true),
+    ("DefaultTolerationSeconds", true),
+    ("PodTolerationRestriction", false),
+    ("EventRateLimit", false),
+    ("ExtendedResourceToleration", false),
+    ("DefaultStorageClass", true),
+    ("StorageObjectInUseProtection", true),
+    ("OwnerReferencesPermissionEnforcement", false),
+    ("PersistentVolumeClaimResize", true),
+    ("RuntimeClass", true),
+    ("CertificateApproval", true),
+    ("CertificateSigning", true),
+    ("ClusterTrustBundleAttest", true),
+    ("CertificateSubjectRestriction", true),
+    ("DefaultIngressClass", true),
+    ("DenyServiceExternalIPs", false),
+    ("PodTopologyLabels", true),
+    ("NodeDeclaredFeatureValidator", true),
+    ("MutatingAdmissionPolicy", true),
+    ("MutatingAdmissionWebhook", true),
+    ("ValidatingAdmissionPolicy", true),
+    ("ValidatingAdmissionWebhook", true),
+    ("ResourceQuota", true),
+    ("AlwaysDeny", false),
+];
+
+/// They do more harm than good without the controllers that belong to them.
+const NEED_CONTROLLERS: [&str; 2] = ["ServiceAccount", "StorageObjectInUseProtection"];
+
+/// Which plugins are on. By default those of Kubernetes without the two that need a controller which is not there yet:
+/// `ServiceAccount` refuses pods until somebody has made the accounts of a namespace, and `StorageObjectInUseProtection` keeps
+/// volumes until somebody takes its finalizer away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switches {
+    on: BTreeSet<&'static str>,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        let mut switches = Self::kubernetes();
+        switches.on.retain(|name| !NEED_CONTROLLERS.contains(name));
+        switches
+    }
+}
+
+impl Switches {
+    /// As kube-apiserver has them when nobody says anything.
+    pub fn kubernetes() -> Self {
+        Self { on: PLUGINS.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name).collect() }
+    }
+
+    /// The same, with some plugins more and some less, as `--enable-admission-plugins` and `--disable-admission-plugins` say.
+    ///
+    /// # Errors
+    /// A sentence about each name that is unknown, and about those that are in both lists.
+    pub fn with(mut self, enable: &[String], disable: &[String]) -> Result<Self, UnknownPlugins> {
+        let mut errors = Vec::new();
+        let known = |name: &str| PLUGINS.iter().map(|(known, _)| *known).find(|known| *known == name);
+        let mut read = |names: &[String], flag: &str| -> BTreeSet<&'static str> {
+            let unknown = names.iter().filter(|name| known(name).is_none());
+            errors.extend(unknown.map(|name| format!("{flag} plugin {name:?} is unknown")));
+            names.iter().filter_map(|name| known(name)).collect()
+        };
+        let (on, off) =
+            (read(enable, "enable-admission-plugins"), read(disable, "disable-admission-plugins"));
+        let both: Vec<&str> = on.intersection(&off).copied().collect();
+        if !both.is_empty() {
+            let both = both.join(" ");
+            errors.push(format!(
+                "[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"
+            ));
+        }
+        if !errors.is_empty() {
+            return Err(UnknownPlugins(errors));
+        }
+        self.on.retain(|name| !off.contains(name));
+        self.on.extend(on);
+        Ok(self)
+    }
+
+    /// No plugin at all.
+    pub fn none() -> Self {
+        Self { on: BTreeSet::new() }
+    }
+
+    /// Whether a plugin is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.on.contains(name)
+    }
+}
+
+/// Names of plugins that cannot be taken, a sentence each, in the words of kube-apiserver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPlugins(pub Vec<String>);
+
+impl fmt::Display for UnknownPlugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => f.write_str(one),
+            many => write!(f, "[{}]", many.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for UnknownPlugins {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn plugins_are_switched_by_name() {
+        let switches = Switches::kubernetes();
+        assert!(switches.is_on("ServiceAccount") && !Switches::default().is_on("ServiceAccount"));
+        let switched = switches.with(&names(&["AlwaysPullImages"]), &names(&["ResourceQuota"])).unwrap();
+        assert!(switched.is_on("AlwaysPullImages") && !switched.is_on("ResourceQuota"));
+    }
+
+    #[test]
+    fn unknown_names_are_refused_in_kubernetes_words() {
+        let refused = |enable: &[&str], disable: &[&str]| {
+            Switches::default().with(&names(enable), &names(disable)).unwrap_err().to_string()
+        };
+        assert_eq!(refused(&["Nope"], &[]), "enable-admission-plugins plugin \"Nope\" is unknown");
+        assert_eq!(
+            refused(&["Priority"], &["Priority", "No"]),
+            "[disable-admission-plugins plugin \"No\" is unknown, \
+             [Priority] in enable-admission-plugins and disable-admission-plugins overlapped]"
+        );
+    }
+}

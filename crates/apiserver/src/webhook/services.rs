@@ -1,0 +1,93 @@
+//! Where a service is: the address of one of its endpoints. There is no name server to ask, and nothing that forwards the
+//! addresses of services.
+
+use model::selector::{Requirement, Target, Test};
+use model::{ObjectKey, Resource, Selector};
+use serde_json::Value;
+use store::{ListQuery, Store};
+
+/// Slices of one service that are looked at.
+const SLICES: usize = 100;
+
+/// Finds services.
+#[derive(Clone, Default)]
+pub(crate) struct Services(Option<Store>);
+
+impl Services {
+    /// Of what is stored here.
+    pub fn of(store: &Store) -> Self {
+        Self(Some(store.clone()))
+    }
+
+    /// A host and a port where a port of a service is served.
+    ///
+    /// # Errors
+    /// Why there is none, in words for the client of this server.
+    pub async fn find(&self, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
+        let missing = || format!("service {name:?} not found");
+        let store = self.0.as_ref().ok_or_else(missing)?;
+        let key = ObjectKey::new(&Resource::new("", "services"), namespace, name);
+        let found = store.get(&key, None).await.map_err(|error| error.to_string())?.ok_or_else(missing)?;
+        let service: Value = serde_json::from_slice(&found.value).map_err(|error| error.to_string())?;
+        let spec = &service["spec"];
+        if spec["type"] == "ExternalName" {
+            return Ok((spec["externalName"].as_str().unwrap_or_default().to_owned(), port));
+        }
+        let ports = spec["ports"].as_array().into_iter().flatten();
+        let Some(served) = ports.into_iter().find(|served| served["port"] == port) else {
+            return Err(format!("no service port {port} found for service {name:?}"));
+        };
+        let port_name = served["name"].as_str().unwrap_or_default();
+        let slices = self.slices(store, namespace, name).await?;
+        let found = slices.iter().find_map(|slice| endpoint(slice, port_name));
+        found.ok_or_else(|| format!("no endpoints available for service {name:?}"))
+    }
+
+    async fn slices(&self, store: &Store, namespace: &str, name: &str) -> Result<Vec<Value>, String> {
+        let of_service = Requirement {
+            target: Target::Label,
+            key: "kubernetes.io/service-name".to_owned(),
+            test: Test::In(vec![name.to_owned()]),
+        };
+        let query = ListQuery {
+            resource: Resource::new("discovery.k8s.io", "endpointslices"),
+            namespace: Some(namespace.to_owned()),
+            selector: Selector { requirements: vec![of_service] },
+            at: None,
+            after: None,
+            limit: SLICES,
+        };
+        let page = store.list(&query).await.map_err(|error| error.to_string())?;
+        Ok(page.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok()).collect())
+    }
+}
+
+/// An endpoint of a slice that is ready, and the number of a port there.
+fn endpoint(slice: &Value, port_name: &str) -> Option<(String, u16)> {
+    let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == port_name;
+    let port = slice["ports"].as_array()?.iter().find(named)?;
+    let port = u16::try_from(port["port"].as_u64()?).ok()?;
+    let is_ready = |endpoint: &&Value| endpoint["conditions"]["ready"] != false;
+    let endpoint = slice["endpoints"].as_array()?.iter().find(is_ready)?;
+    Some((endpoint["addresses"].get(0)?.as_str()?.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_endpoint_that_is_ready_is_taken() {
+        let slice = json!({
+            "ports": [{"name": "other", "port": 1}, {"name": "https", "port": 8443}],
+            "endpoints": [
+                {"addresses": ["10.0.0.1"], "conditions": {"ready": false}},
+                {"addresses": ["10.0.0.2", "10.0.0.3"]},
+            ],
+        });
+        assert_eq!(endpoint(&slice, "https"), Some(("10.0.0.2".to_owned(), 8443)));
+        assert_eq!(endpoint(&slice, "none"), None);
+        assert_eq!(endpoint(&json!({"ports": [{"port": 1}], "endpoints": []}), ""), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! What admission plugins decide, without asking anybody: pure functions over objects.
+
+pub mod amounts;
+pub mod limit_range;
+pub mod quota;
+pub mod tolerations;
+
+/// An object as plugins see it.
+type Object = serde_json::Map<String, serde_json::Value>;
