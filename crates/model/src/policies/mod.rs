@@ -15,6 +15,8 @@ mod request;
 mod tests;
 mod validating;
 
+pub use cel::library::authorizer::{Authorizer, Check, Decision, ResourceCheck};
+
 pub use binding::{Binding, NotFound, ParamRef, Params};
 pub(crate) use compile::{Composer, Options, Wanted};
 pub use conditions::Conditions;

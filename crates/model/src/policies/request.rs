@@ -17,7 +17,7 @@ pub struct Caller<'a> {
     pub extra: &'a Object,
 }
 
-/// A kind and a resource that are the same objects.
+/// A kind, or a resource, of an API.
 #[derive(Clone, Copy, Debug)]
 pub struct Resource<'a> {
     /// The group.
@@ -33,9 +33,13 @@ pub struct Resource<'a> {
 /// What is known of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestFacts<'a> {
-    /// As the policy names what is written.
+    /// The kind of what is written, as the policy names it.
+    pub kind: Resource<'a>,
+    /// Where it is written, as the policy names it.
     pub resource: Resource<'a>,
-    /// As the client names it.
+    /// The kind as the client names it.
+    pub requested_kind: Resource<'a>,
+    /// Where it is written, as the client names it.
     pub requested: Resource<'a>,
     /// The part of the object; empty for all of it.
     pub subresource: &'a str,
@@ -69,10 +73,10 @@ pub fn request_value(facts: &RequestFacts<'_>) -> Object {
     }
     let mut request = Map::new();
     request.insert("uid".to_owned(), "".into());
-    request.insert("kind".to_owned(), kind(&facts.resource));
+    request.insert("kind".to_owned(), kind(&facts.kind));
     request.insert("resource".to_owned(), resource(&facts.resource));
     set_text(&mut request, "subResource", facts.subresource);
-    request.insert("requestKind".to_owned(), kind(&facts.requested));
+    request.insert("requestKind".to_owned(), kind(&facts.requested_kind));
     request.insert("requestResource".to_owned(), resource(&facts.requested));
     set_text(&mut request, "requestSubResource", facts.subresource);
     set_text(&mut request, "name", facts.name);

@@ -34,7 +34,9 @@ impl Authorizer for OnlyGet {
 fn facts(extra: &Object) -> RequestFacts<'_> {
     let resource = Resource { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
     RequestFacts {
+        kind: resource,
         resource,
+        requested_kind: resource,
         requested: resource,
         subresource: "",
         name: "a",

@@ -5,6 +5,8 @@ mod images;
 mod ingress;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod pod_security;
+mod policies;
 mod priority;
 mod quota;
 mod runtime_class;
@@ -15,6 +17,8 @@ mod topology;
 mod tree;
 
 use std::sync::Arc;
+
+use model::pod_security::Configuration;
 
 use super::follow::Follows;
 use super::{Phases, Plugin, Request, Step, Target};
@@ -60,6 +64,16 @@ impl Built {
                 let default = ingress::DefaultIngressClass::new();
                 self.followed.push(default.followed());
                 Arc::new(default)
+            }
+            "PodSecurity" => {
+                let security = pod_security::PodSecurity::new(Configuration::default());
+                self.followed.push(security.followed());
+                Arc::new(security)
+            }
+            "ValidatingAdmissionPolicy" => {
+                let policies = policies::ValidatingAdmissionPolicy::new();
+                self.followed.extend(policies.follows());
+                Arc::new(policies)
             }
             "CertificateApproval" => Arc::new(certificates::CertificateApproval),
             "CertificateSigning" => Arc::new(certificates::CertificateSigning),

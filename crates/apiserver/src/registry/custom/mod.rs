@@ -9,6 +9,7 @@ pub mod scale;
 mod strategy;
 mod version;
 
+pub(crate) use conversion::Conversion;
 pub use definition::Definition;
 pub(crate) use definition::{Read, state};
 pub use order::version_order;

@@ -19,6 +19,7 @@ use crate::kinds::object::{
 use crate::kinds::{KindRules, Object, Subresource};
 use crate::names::{dns1035_label, dns1123_subdomain, qualified_name};
 use crate::policies::{Composer, Options, Wanted};
+use crate::structural::JsonPath;
 
 const ANNOTATIONS_MAX: usize = 20;
 const ANNOTATION_LENGTH_MAX: usize = 5 * 1024;
@@ -257,8 +258,11 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
         if text(warning, &["warning"]).is_empty() {
             errors.push(FieldError::required(format!("{path}.warning"), ""));
         }
-        if text(warning, &["fieldRef"]).trim().is_empty() {
-            errors.push(FieldError::required(format!("{path}.fieldRef"), ""));
+        let (field, path) = (text(warning, &["fieldRef"]).trim(), format!("{path}.fieldRef"));
+        if field.is_empty() {
+            errors.push(FieldError::required(path, ""));
+        } else if let Err(problem) = JsonPath::parse(field) {
+            errors.push(FieldError::invalid(path, field, format!("invalid JSONPath: {problem}")));
         }
     }
     errors.extend(bad_status_conditions("status.conditions", items(object, &["status", "conditions"])));

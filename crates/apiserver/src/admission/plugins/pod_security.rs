@@ -1,0 +1,118 @@
+//! `PodSecurity`: pods keep to what the labels of their namespace ask of them.
+
+use std::sync::Arc;
+
+use model::error::Error;
+use model::pod_security::{Configuration, Judged, NamespaceVerdict, PodRequest, Standard, Subject, Verdict};
+use model::{ObjectKey, Resource, Selector};
+use store::ListQuery;
+
+use super::tree::at;
+use crate::admission::follow::{Follows, Mirror};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+use crate::verbs::{store_error, text};
+
+/// More pods than this are not even counted one by one.
+const PODS_READ: usize = 100_000;
+const LABELS: &str = "pod-security.kubernetes.io/";
+
+pub(super) struct PodSecurity {
+    configuration: Configuration,
+    /// The labels that count, of the namespaces that have any.
+    labels: Arc<Mirror<Object>>,
+}
+
+impl PodSecurity {
+    pub fn new(configuration: Configuration) -> Self {
+        let read = |_: &ObjectKey, namespace: Object| {
+            let labels = at(&namespace, &["metadata", "labels"])?.as_object()?;
+            let counting = labels.iter().filter(|(name, _)| name.starts_with(LABELS));
+            let counting: Object = counting.map(|(name, value)| (name.clone(), value.clone())).collect();
+            (!counting.is_empty()).then_some(counting)
+        };
+        Self { configuration, labels: Mirror::new(Resource::new("", "namespaces"), read) }
+    }
+
+    pub fn followed(&self) -> Arc<dyn Follows> {
+        self.labels.clone()
+    }
+
+    fn namespace<'a>(&'a self, request: &'a Request<'_>, namespace: &'a Object) -> Step<'a> {
+        match self.configuration.judge_namespace(namespace, request.old) {
+            NamespaceVerdict::Fine => Step::OK,
+            NamespaceVerdict::Invalid(errors) => {
+                let name = request.name_in_messages(Some(namespace)).to_owned();
+                let (group, kind) = (String::new(), "Namespace".to_owned());
+                Step::Done(Err(Error::Invalid { group, kind, name, errors }))
+            }
+            NamespaceVerdict::Ignored(warning) => {
+                request.warn(&warning);
+                Step::OK
+            }
+            NamespaceVerdict::CheckPods(standard) => Step::later(self.warn_of_pods(request, standard)),
+        }
+    }
+
+    /// Tells who makes a namespace stricter which of its pods would no longer be taken.
+    async fn warn_of_pods(&self, request: &Request<'_>, standard: Standard) -> Result<(), Error> {
+        let query = ListQuery {
+            resource: Resource::new("", "pods"),
+            namespace: Some(request.name.to_owned()),
+            selector: Selector::default(),
+            at: None,
+            after: None,
+            limit: PODS_READ,
+        };
+        let found = request.call.api.store.list(&query).await.map_err(store_error)?;
+        let pods = found.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok());
+        let pods: Vec<Object> = pods.collect();
+        for warning in self.configuration.existing_pods(request.name, standard, &pods) {
+            request.warn(&warning);
+        }
+        Ok(())
+    }
+
+    fn judge(&self, request: &Request<'_>, subject: Subject, object: &Object) -> Verdict {
+        let namespace = request.namespace();
+        if let Judged::Decided(verdict) =
+            self.configuration.judge_caller(&request.call.caller.name, namespace)
+        {
+            return verdict;
+        }
+        let known = self.labels.of("");
+        let labels = known.as_ref().and_then(|known| known.get(namespace)).map(|labels| &**labels);
+        match subject {
+            Subject::Template(way) => self.configuration.judge_template(labels, way, object),
+            _ => self.configuration.judge_pod(labels, &PodRequest { object, old: request.old }),
+        }
+    }
+}
+
+impl Plugin for PodSecurity {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        let of = target.resource_type;
+        let is_judged = Subject::of(&of.group, &of.plural, target.subresource).is_some();
+        Phases::validating(is_judged && target.operation != Operation::Delete)
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let of = &request.call.resource_type;
+        let subject = Subject::of(&of.group, &of.plural, request.subresource());
+        let (Some(object), Some(subject)) = (object, subject) else { return Step::OK };
+        if subject == Subject::Namespace {
+            return self.namespace(request, object);
+        }
+        let verdict = self.judge(request, subject, object);
+        verdict.warnings.iter().for_each(|warning| request.warn(warning));
+        match verdict.refusal {
+            Some(refusal) => Step::Done(Err(Error::Forbidden {
+                group: of.group.clone(),
+                resource: of.plural.clone(),
+                name: text(object, "name").to_owned(),
+                message: refusal,
+            })),
+            None => Step::OK,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Admission policies: rules about requests that are objects of the API themselves.
+
+mod asking;
+mod params;
+mod validating;
+mod view;
+
+pub(super) use validating::ValidatingAdmissionPolicy;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::policies::{Binding, Criteria};
+use model::{ObjectKey, Resource};
+
+use crate::admission::Target;
+use crate::admission::follow::{Follows, Known, Mirror};
+use crate::registry::Object;
+use asking::Facts;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Policies and bindings that follow the log, compiled when they are written.
+struct Followed<P> {
+    policies: Arc<Mirror<P>>,
+    bindings: Arc<Mirror<Binding>>,
+    bound: Mutex<Option<Arc<Bound<P>>>>,
+}
+
+/// Policies with their bindings, as of the copies that they were made from.
+struct Bound<P> {
+    policies: Known<P>,
+    bindings: Known<Binding>,
+    all: Vec<(Arc<P>, Vec<Arc<Binding>>)>,
+}
+
+impl<P: Send + Sync + 'static> Followed<P> {
+    fn new(policies: &str, bindings: &str, read: fn(&ObjectKey, Object) -> Option<P>) -> Self {
+        let read_binding = |_: &ObjectKey, object: Object| Some(Binding::read(&object));
+        Self {
+            policies: Mirror::new(Resource::new(GROUP, policies), read),
+            bindings: Mirror::new(Resource::new(GROUP, bindings), read_binding),
+            bound: Mutex::default(),
+        }
+    }
+
+    fn follows(&self) -> [Arc<dyn Follows>; 2] {
+        [self.policies.clone(), self.bindings.clone()]
+    }
+
+    /// Policies that are bound, by name, with their bindings, by name. Put together again only when one of them has changed.
+    fn bound(&self) -> Option<Arc<Bound<P>>> {
+        let (policies, bindings) = (self.policies.of("")?, self.bindings.of("")?);
+        let mut known = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bound) = &*known
+            && Arc::ptr_eq(&bound.policies, &policies)
+            && Arc::ptr_eq(&bound.bindings, &bindings)
+        {
+            return Some(bound.clone());
+        }
+        let bindings_of = |name: &String| -> Vec<Arc<Binding>> {
+            bindings.values().filter(|binding| binding.policy == *name).cloned().collect()
+        };
+        let all = policies.iter().map(|(name, policy)| (policy.clone(), bindings_of(name)));
+        let all = all.filter(|(_, bindings)| !bindings.is_empty()).collect();
+        let bound = Arc::new(Bound { policies, bindings, all });
+        *known = Some(bound.clone());
+        Some(bound)
+    }
+}
+
+/// Whether policies may judge this at all: not what they are themselves made of.
+fn is_judged(target: Target<'_>) -> bool {
+    target.resource_type.group != GROUP
+}
+
+/// Whether the labels of the namespace select a request.
+async fn selects_namespace(criteria: &Criteria, facts: &Facts<'_, '_>, object: Option<&Object>) -> bool {
+    if !criteria.selects_namespaces() || facts.is_outside_namespaces() {
+        return true;
+    }
+    // A namespace that is written has the labels that it will have.
+    let is_namespace = facts.request.call.resource_type.is_namespace();
+    let namespace = match object.filter(|_| is_namespace && facts.request.subresource().is_empty()) {
+        Some(written) => Some(written),
+        None => facts.namespace_object().await,
+    };
+    let labels = namespace.and_then(|namespace| namespace.get("metadata")?.get("labels")?.as_object());
+    criteria.selects_namespace(labels)
+}

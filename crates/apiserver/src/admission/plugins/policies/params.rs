@@ -1,0 +1,115 @@
+//! The parameters of a binding.
+
+use std::sync::Arc;
+
+use model::error::Error;
+use model::policies::{Binding, ParamRef, Params};
+use model::{ObjectKey, Selector};
+use store::{ListQuery, Position};
+
+use super::view;
+use crate::api::ApiServer;
+use crate::registry::{Object, Served};
+use crate::verbs::store_error;
+
+/// Objects read at once.
+const PAGE: usize = 500;
+
+/// Why a request cannot be judged.
+pub(super) enum Problem {
+    /// What is wrong with the policy or its binding.
+    Configuration(String),
+    /// The server failed.
+    Failure(Error),
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::Failure(error)
+    }
+}
+
+/// The type of the parameters of a policy.
+pub(super) fn kind_of(
+    api: &ApiServer,
+    (api_version, kind): &(String, String),
+) -> Result<Arc<Served>, String> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let registry = api.registry();
+    let of_version = registry.of_version(group, version).find(|of| of.kind == *kind && of.is_stored());
+    let found = of_version.and_then(|of| registry.find(group, version, &of.plural));
+    found.cloned().ok_or_else(|| {
+        format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
+    })
+}
+
+/// The parameters of a binding; one that is nothing where it takes none.
+pub(super) async fn of_binding(
+    api: &ApiServer,
+    kind: Option<&Served>,
+    binding: &Binding,
+    namespace: &str,
+) -> Result<Vec<Option<Object>>, Problem> {
+    let (Some(kind), Some(reference)) = (kind, &binding.params) else { return Ok(vec![None]) };
+    let namespace = space(kind, reference, namespace).map_err(Problem::Configuration)?;
+    let found = match &reference.of {
+        Params::Named(name) => named(api, kind, &namespace, name).await?,
+        Params::Selected(selector) => selected(api, kind, &namespace, selector).await?,
+    };
+    match reference.missing() {
+        Some(problem) if found.is_empty() => Err(Problem::Configuration(problem.to_owned())),
+        _ => Ok(found.into_iter().map(Some).collect()),
+    }
+}
+
+/// The namespace that parameters are in; empty for those that are in none.
+fn space(kind: &Served, reference: &ParamRef, namespace: &str) -> Result<String, String> {
+    let wrong = match (kind.namespaced, reference.namespace.as_str()) {
+        (false, "") => return Ok(String::new()),
+        (false, _) => "paramRef.namespace must not be provided for a cluster-scoped `paramKind`",
+        (true, "") if namespace.is_empty() => {
+            "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+        }
+        (true, "") => return Ok(namespace.to_owned()),
+        (true, named) => return Ok(named.to_owned()),
+    };
+    Err(wrong.to_owned())
+}
+
+async fn named(api: &ApiServer, kind: &Served, namespace: &str, name: &str) -> Result<Vec<Object>, Error> {
+    let key = ObjectKey::new(&kind.resource, namespace, name);
+    match api.store.get(&key, None).await.map_err(store_error)? {
+        Some(found) => Ok(vec![view::read(kind, &found).await?]),
+        None => Ok(Vec::new()),
+    }
+}
+
+async fn selected(
+    api: &ApiServer,
+    kind: &Served,
+    namespace: &str,
+    selector: &Selector,
+) -> Result<Vec<Object>, Error> {
+    let mut query = ListQuery {
+        resource: kind.resource.clone(),
+        namespace: kind.namespaced.then(|| namespace.to_owned()),
+        selector: selector.clone(),
+        at: None,
+        after: None,
+        limit: PAGE,
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = api.store.list(&query).await.map_err(store_error)?;
+        for item in &page.items {
+            found.push(view::read(kind, item).await?);
+        }
+        match page.items.last() {
+            Some(last) if page.more => {
+                let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
+                (query.after, query.at) = (Some(Position { namespace, name }), Some(page.revision));
+            }
+            _ => return Ok(found),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Objects in the version in which a policy asks for them.
+
+use std::sync::Arc;
+
+use model::error::Error;
+use model::policies::MatchedResource;
+use serde_json::Value;
+
+use crate::admission::Request;
+use crate::registry::custom::Conversion;
+use crate::registry::{Object, Served};
+
+/// Types that show the same objects as that of a request, itself among them.
+pub(super) fn equivalents(request: &Request<'_>) -> Vec<Arc<Served>> {
+    let call = request.call;
+    if let Some(definition) = &call.definition {
+        return definition.types().cloned().collect();
+    }
+    let registry = call.api.registry();
+    let registered = registry.types().take_while(|of| of.custom.is_none());
+    registered.filter(|of| of.resource == call.resource_type.resource).cloned().collect()
+}
+
+/// A type as rules name it.
+pub(super) fn named(of: &Served) -> MatchedResource<'_> {
+    MatchedResource { group: &of.group, version: &of.version, plural: &of.plural }
+}
+
+/// An object of a request as an object of another type, with kind and version. Objects of types without a definition come in
+/// the shape that they are stored in.
+pub(super) async fn shown(from: &Served, to: &Served, object: &Object) -> Result<Object, Error> {
+    let mut object = object.clone();
+    if let Some(conversion) = to.conversion() {
+        (conversion.from_stored)(&mut object);
+    }
+    if let Some(view) = &from.custom
+        && from.version != to.version
+        && let Conversion::Webhook(converter) = &view.versions.conversion
+    {
+        name(&mut object, from);
+        let converted = converter.convert(&from.kind, vec![object], &to.api_version()).await?;
+        object = converted.into_iter().next().unwrap_or_default();
+    }
+    name(&mut object, to);
+    Ok(object)
+}
+
+/// Gives an object the kind and the version of its type.
+fn name(object: &mut Object, of: &Served) {
+    object.insert("kind".to_owned(), of.kind.as_str().into());
+    object.insert("apiVersion".to_owned(), of.api_version().into());
+}
+
+/// A stored object as an object of its type.
+pub(super) async fn read(of: &Served, stored: &store::Stored) -> Result<Object, Error> {
+    let object = of.read(stored).await?;
+    let mut object = shown(of, of, &object).await?;
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.insert("resourceVersion".to_owned(), stored.revision.to_string().into());
+    }
+    Ok(object)
+}
