@@ -161,7 +161,13 @@ impl Strategy for BuiltIn {
         (self.rules.stamp)(new, old, writer);
     }
 
-    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {
+    fn validate_update(
+        &self,
+        new: &Object,
+        old: &Object,
+        subresource: &str,
+        _warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
         let mut errors = validate_standard_finalizers(new);
         errors.extend(match self.rules.subresource(subresource) {
             Some(part) => (part.validate_update)(new, old),

@@ -222,7 +222,10 @@ fn validate_update(call: &Call, new: &Object, old: &Object, tracked: &Tracked) -
     let mut errors = validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule());
     errors.extend(tracked.errors.iter().cloned());
     errors.extend(validate_object_meta_update(new, old));
-    errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));
+    let mut warnings = Vec::new();
+    let subresource = &call.place.subresource;
+    errors.extend(resource_type.strategy.validate_update(new, old, subresource, &mut warnings));
+    call.warnings.extend(warnings);
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
 }
 
