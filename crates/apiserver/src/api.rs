@@ -71,6 +71,15 @@ impl Builder {
         self
     }
 
+    /// Serves the built-in types of a group and version that nobody gets who does not ask, such as
+    /// `admissionregistration.k8s.io` and `v1beta1`: policies that change objects. Says whether there are any.
+    pub fn serve_on_request(&mut self, group: &str, version: &str) -> bool {
+        let types = kinds::on_request(group, version);
+        let has_any = !types.is_empty();
+        types.into_iter().for_each(|resource_type| self.registry.register(resource_type));
+        has_any
+    }
+
     /// Who may call: by default only client certificates count.
     #[must_use]
     pub fn authentication(mut self, authentication: Authentication) -> Self {

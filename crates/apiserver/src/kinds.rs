@@ -21,6 +21,16 @@ use crate::reviews;
 
 /// Every built-in resource type that can be served: one whose objects are stored, or answered at once.
 pub(crate) fn built_in() -> Vec<ResourceType> {
+    of_table(resources::TABLE)
+}
+
+/// Built-in resource types that are served only where somebody asks for them: those of one group and version.
+pub(crate) fn on_request(group: &str, version: &str) -> Vec<ResourceType> {
+    let found = resources::ON_REQUEST.iter().position(|of| of.group == group && of.version == version);
+    found.map(|at| of_table(&resources::ON_REQUEST[at..=at])).unwrap_or_default()
+}
+
+fn of_table(table: &'static [Version]) -> Vec<ResourceType> {
     let of_version = |entry: &'static Version| {
         let is_served = |row: &&Row| {
             let is_answered = reviews::built_in(entry.group, row.kind).is_some()
@@ -29,7 +39,7 @@ pub(crate) fn built_in() -> Vec<ResourceType> {
         };
         entry.resources.iter().filter(is_served).map(|row| resource_type(entry, row))
     };
-    resources::TABLE.iter().flat_map(of_version).collect()
+    table.iter().flat_map(of_version).collect()
 }
 
 fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
@@ -161,13 +171,7 @@ impl Strategy for BuiltIn {
         (self.rules.stamp)(new, old, writer);
     }
 
-    fn validate_update(
-        &self,
-        new: &Object,
-        old: &Object,
-        subresource: &str,
-        _warnings: &mut Vec<String>,
-    ) -> Vec<FieldError> {
+    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {
         let mut errors = validate_standard_finalizers(new);
         errors.extend(match self.rules.subresource(subresource) {
             Some(part) => (part.validate_update)(new, old),

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::Declared;
-use crate::syntax::is_word;
 
 /// The name of the opaque type that the language's optional values have.
 const OPTIONAL: &str = "optional_type";
@@ -76,15 +75,6 @@ pub struct Field {
     pub json_name: Arc<str>,
     /// What it holds.
     pub declared: Arc<Declared>,
-}
-
-impl ObjectType {
-    /// A field by the name that an expression uses. Where a schema has to write a word of the language as `__word__`, the
-    /// word itself will do.
-    pub fn field(&self, name: &str) -> Option<&Field> {
-        let escaped = || is_word(name).then(|| self.fields.get(&*format!("__{name}__"))).flatten();
-        self.fields.get(name).or_else(escaped)
-    }
 }
 
 impl PartialEq for ObjectType {

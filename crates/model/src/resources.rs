@@ -345,6 +345,18 @@ pub const TABLE: &[Version] = &[
     ),
 ];
 
+/// What is served only where somebody asks for it: in Kubernetes it is behind `--runtime-config` and a feature gate.
+pub const ON_REQUEST: &[Version] = &[version(
+    "admissionregistration.k8s.io",
+    "v1beta1",
+    &[
+        Row::cluster("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
+            .in_categories(&["api-extensions"]),
+        Row::cluster("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
+            .in_categories(&["api-extensions"]),
+    ],
+)];
+
 /// The row of a kind.
 pub fn row(group: &str, version: &str, kind: &str) -> Option<&'static Row> {
     let found = TABLE.iter().find(|entry| entry.group == group && entry.version == version)?;

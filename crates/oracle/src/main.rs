@@ -3,6 +3,7 @@
 mod curl;
 mod reference;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -43,24 +44,39 @@ fn main() -> ExitCode {
 }
 
 fn record(arguments: &Arguments<'_>) -> Result<(), String> {
-    let reference = arguments.assets.map(|folder| Reference::start(Path::new(folder))).transpose()?;
-    let server = match (&reference, arguments.server) {
-        (Some(reference), None) => Curl::new(&reference.url, &reference.token),
-        (None, Some(url)) => Curl::new(url, arguments.token.ok_or("--server needs --token")?),
-        _ => return Err("a real server is asked: give one of --assets and --server".to_owned()),
-    };
     let fixtures = oracle::fixtures(arguments.filter).map_err(|error| error.to_string())?;
     if fixtures.is_empty() {
         return Err(format!("no script is called {:?}", arguments.filter));
     }
-    let mut failed = Vec::new();
+    // Scripts that ask for other APIs ask a server of their own.
+    let mut by_api: BTreeMap<Option<String>, Vec<&Fixture>> = BTreeMap::new();
     for fixture in &fixtures {
-        match record_script(&server, fixture) {
-            Ok(cases) => println!("{:<48} {cases:>4} cases", fixture.name),
-            Err(error) => failed.push(format!("{}: {error}", fixture.name)),
+        by_api.entry(read(fixture)?.0.serves).or_default().push(fixture);
+    }
+    let mut failed = Vec::new();
+    for (serves, fixtures) in by_api {
+        let start = |folder| Reference::start(Path::new(folder), serves.as_deref());
+        let reference = arguments.assets.map(start).transpose()?;
+        let server = match (&reference, arguments.server) {
+            (Some(reference), None) => Curl::new(&reference.url, &reference.token),
+            (None, Some(url)) => Curl::new(url, arguments.token.ok_or("--server needs --token")?),
+            _ => return Err("a real server is asked: give one of --assets and --server".to_owned()),
+        };
+        for fixture in fixtures {
+            match record_script(&server, fixture) {
+                Ok(cases) => println!("{:<48} {cases:>4} cases", fixture.name),
+                Err(error) => failed.push(format!("{}: {error}", fixture.name)),
+            }
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+/// A script, and its text.
+fn read(fixture: &Fixture) -> Result<(Script, String), String> {
+    let source = fs::read_to_string(&fixture.script).map_err(|error| error.to_string())?;
+    let script = Script::parse(&source).map_err(|problem| format!("{}: {problem}", fixture.name))?;
+    Ok((script, source))
 }
 
 fn parse<'a>(arguments: &[&'a str]) -> Result<Arguments<'a>, String> {
@@ -84,8 +100,7 @@ fn parse<'a>(arguments: &[&'a str]) -> Result<Arguments<'a>, String> {
 
 /// Plays one script from the beginning to the end, writes its answers, and leaves nothing behind.
 fn record_script(server: &Curl, fixture: &Fixture) -> Result<usize, String> {
-    let source = fs::read_to_string(&fixture.script).map_err(|error| error.to_string())?;
-    let script = Script::parse(&source)?;
+    let (script, source) = read(fixture)?;
     let mut made = vec![format!("/api/v1/namespaces/{NAMESPACE}")];
     clean(server, &made)?;
     for request in oracle::preparation() {

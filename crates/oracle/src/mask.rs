@@ -16,9 +16,6 @@ const RECENT: SignedDuration = SignedDuration::from_hours(24);
 static UID: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"));
-static BROKEN_RULE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"^299 - "[^ "]+: (Invalid value|Forbidden|Required value|Duplicate value): "#)
-});
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy]){1,2}$"));
 /// Revisions of the server in messages.
 static REVISION: LazyLock<Regex> = LazyLock::new(|| {
@@ -104,14 +101,6 @@ impl Masks {
             if let Some(token) = fields.get_mut("continue") {
                 *token = "$continue".into();
             }
-        }
-        if let Some(Value::Array(warnings)) = fields.get_mut("warning") {
-            // Kubernetes runs rules over fields in any order.
-            let broken_rule = |warning: &Value| {
-                let text = warning.as_str().filter(|text| BROKEN_RULE.is_match(text));
-                text.map(str::to_owned)
-            };
-            warnings.sort_by_key(broken_rule);
         }
         if let Some(Value::Array(causes)) = fields.get_mut("causes") {
             // Kubernetes checks metadata more than once, and then says the same more than once.

@@ -13,6 +13,9 @@ use super::curl::Curl;
 /// How long the server may take to become ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What is on where an API is asked for that is not served by default.
+const GATES: &str = "--feature-gates=MutatingAdmissionPolicy=true";
+
 /// A running server; it ends with this value.
 pub struct Reference {
     pub url: String,
@@ -22,8 +25,9 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Starts the programs `etcd` and `kube-apiserver` of a folder.
-    pub fn start(assets: &Path) -> Result<Self, String> {
+    /// Starts the programs `etcd` and `kube-apiserver` of a folder, with an API that is not served by default if one is asked
+    /// for: with its gate, for it has no effect without.
+    pub fn start(assets: &Path, serves: Option<&str>) -> Result<Self, String> {
         let data = std::env::temp_dir().join(format!("oracle-{}", std::process::id()));
         let token = "admin-token".to_owned();
         let [port, clients, peers] = [free_port()?, free_port()?, free_port()?];
@@ -38,6 +42,7 @@ impl Reference {
         ];
         reference.spawn(&assets.join("etcd"), &etcd)?;
         let key = reference.data.join("sa.key").display().to_string();
+        let asked = serves.map(|api| [format!("--runtime-config={api}=true"), GATES.to_owned()]);
         let server = [
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
@@ -50,6 +55,7 @@ impl Reference {
             format!("--service-account-key-file={key}"),
             format!("--service-account-signing-key-file={key}"),
         ];
+        let server: Vec<String> = server.into_iter().chain(asked.into_iter().flatten()).collect();
         reference.spawn(&assets.join("kube-apiserver"), &server)?;
         reference.wait()?;
         Ok(reference)

@@ -12,6 +12,8 @@ use serde_json::Value;
 pub struct Script {
     /// What it is about, in a sentence.
     pub about: String,
+    /// An API that the server serves only where somebody asks for it, such as `admissionregistration.k8s.io/v1beta1`.
+    pub serves: Option<String>,
     /// Texts that requests may use as `$name`.
     #[serde(default, rename = "let")]
     pub variables: BTreeMap<String, String>,

@@ -39,6 +39,7 @@ impl Admission {
     pub fn new(switches: Switches) -> Self {
         let mut built = Built::default();
         PLUGINS.iter().filter(|(name, _)| switches.is_on(name)).for_each(|(name, _)| built.add(name));
+        built.add_permanent();
         let mut positions = Positions::default();
         built.followed.iter().for_each(|followed| positions.add(&**followed));
         Self { switches, plugins: built.plugins, followed: built.followed, positions }

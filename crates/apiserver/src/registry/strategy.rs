@@ -72,14 +72,8 @@ pub trait Strategy: Send + Sync {
     /// Sets what depends on who writes and when, after the `prepare` hooks; there is no old object when one is made.
     fn stamp(&self, _new: &mut Object, _old: Option<&Object>, _writer: &Writer) {}
 
-    /// What is wrong with a changed object, metadata aside. Of what was wrong before the client is only told, in a warning.
-    fn validate_update(
-        &self,
-        _new: &Object,
-        _old: &Object,
-        _subresource: &str,
-        _warnings: &mut Vec<String>,
-    ) -> Vec<FieldError> {
+    /// What is wrong with a changed object, metadata aside.
+    fn validate_update(&self, _new: &Object, _old: &Object, _subresource: &str) -> Vec<FieldError> {
         Vec::new()
     }
 

@@ -29,9 +29,8 @@ pub struct Patch {
     options: WriteOptions,
 }
 
-/// How a patch says what it changes.
 #[derive(Clone, Copy)]
-pub enum PatchKind {
+enum PatchKind {
     Json,
     Merge,
     Strategic(&'static Schema, TypeId),
@@ -41,26 +40,23 @@ pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
     if content_type(&call.headers) == APPLY_PATCH {
         return apply::apply(call).await;
     }
-    let kind = PatchKind::of(&call)?;
     let options = WriteOptions::of_patch(&call.query, false)?;
-    let patch = Patch::read(&call, kind, options)?;
+    let patch = Patch::read(&call, options)?;
     write::change(&call, &patch, options).await
 }
 
-impl PatchKind {
-    /// What a call sends. A strategic merge patch needs a schema that says how lists are merged, which only built-in types have.
-    pub fn of(call: &Call) -> Result<Self, Error> {
-        let schema = call.resource_type.strategy.schema();
-        match (content_type(&call.headers), schema) {
-            (JSON_PATCH, _) => Ok(Self::Json),
-            (MERGE_PATCH, _) => Ok(Self::Merge),
-            (STRATEGIC_PATCH, Some((schema, of))) => Ok(Self::Strategic(schema, of)),
-            (_, None) => {
-                let accepted = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH].map(str::to_owned).to_vec();
-                Err(Error::UnsupportedMediaType { accepted })
-            }
-            _ => Err(Error::UnsupportedMediaType { accepted: Vec::new() }),
+/// A strategic merge patch needs a schema that says how lists are merged, which only built-in types have.
+fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
+    let schema = call.resource_type.strategy.schema();
+    match (content_type(&call.headers), schema) {
+        (JSON_PATCH, _) => Ok(PatchKind::Json),
+        (MERGE_PATCH, _) => Ok(PatchKind::Merge),
+        (STRATEGIC_PATCH, Some((schema, of))) => Ok(PatchKind::Strategic(schema, of)),
+        (_, None) => {
+            let accepted = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH].map(str::to_owned).to_vec();
+            Err(Error::UnsupportedMediaType { accepted })
         }
+        _ => Err(Error::UnsupportedMediaType { accepted: Vec::new() }),
     }
 }
 
@@ -115,7 +111,8 @@ impl Patch {
     }
 
     /// The patch in the body of a call.
-    pub fn read(call: &Call, kind: PatchKind, options: WriteOptions) -> Result<Self, Error> {
+    pub fn read(call: &Call, options: WriteOptions) -> Result<Self, Error> {
+        let kind = patch_kind(call)?;
         let parsed = json::parse(&call.body);
         let parsed = parsed
             .map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;

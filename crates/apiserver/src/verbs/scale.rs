@@ -15,7 +15,7 @@ use super::body;
 use super::managers::Writing;
 use super::metadata;
 use super::options::WriteOptions;
-use super::patch::{Patch, PatchKind};
+use super::patch::Patch;
 use super::update::{check_place, check_uid};
 use super::write::{self, Change, Changed};
 use super::{Call, store_error};
@@ -61,16 +61,14 @@ impl Scale {
     }
 
     async fn patch(&self) -> Result<Response<Body>, Error> {
-        let call = &self.shown;
-        if content_type(&call.headers) == APPLY_PATCH {
-            let options = WriteOptions::of_patch(&call.query, true)?;
-            let configuration = Configuration::read(call, options)?;
-            return self.change(Wanted::Patch(Box::new(configuration)), options).await;
-        }
-        let kind = PatchKind::of(call)?;
-        let options = WriteOptions::of_patch(&call.query, false)?;
-        let patch = Patch::read(call, kind, options)?;
-        self.change(Wanted::Patch(Box::new(patch)), options).await
+        let is_apply = content_type(&self.shown.headers) == APPLY_PATCH;
+        let options = WriteOptions::of_patch(&self.shown.query, is_apply)?;
+        let wanted: Box<dyn Change + Send> = if is_apply {
+            Box::new(Configuration::read(&self.shown, options)?)
+        } else {
+            Box::new(Patch::read(&self.shown, options)?)
+        };
+        self.change(Wanted::Patch(wanted), options).await
     }
 
     async fn change(&self, wanted: Wanted, options: WriteOptions) -> Result<Response<Body>, Error> {

@@ -222,10 +222,7 @@ fn validate_update(call: &Call, new: &Object, old: &Object, tracked: &Tracked) -
     let mut errors = validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule());
     errors.extend(tracked.errors.iter().cloned());
     errors.extend(validate_object_meta_update(new, old));
-    let mut warnings = Vec::new();
-    let subresource = &call.place.subresource;
-    errors.extend(resource_type.strategy.validate_update(new, old, subresource, &mut warnings));
-    call.warnings.extend(warnings);
+    errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
 }
 

@@ -15,6 +15,7 @@ mod lists;
 mod namespaces;
 mod objects;
 mod openapi;
+mod policies;
 mod services;
 mod views;
 mod watches;

@@ -57,7 +57,7 @@ fn read(fixture: &Fixture) -> (Script, Answers) {
 }
 
 async fn play(fixture: &Fixture, script: &Script) -> Answers {
-    let server = Server::start().await;
+    let server = Server::start(script.serves.as_deref()).await;
     for request in oracle::preparation() {
         server.send(&request).await;
     }

@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Server(ApiService);
 
 impl Server {
-    /// With nothing but the objects that every server has.
-    pub async fn start() -> Self {
+    /// With nothing but the objects that every server has, and an API that is not served by default if one is asked for.
+    pub async fn start(serves: Option<&str>) -> Self {
         let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
         let options = Options { compaction: None, ..Options::default() };
         let store = Store::open(engine, options, &Metrics::unregistered()).await.unwrap();
@@ -28,7 +28,10 @@ impl Server {
         admin.uid = "admin".to_owned();
         let token = StaticToken { token: "admin-token".to_owned(), identity: admin.clone() };
         let authentication = Authentication::new(vec![token]);
-        let builder = ApiServer::builder(store).authentication(authentication);
+        let mut builder = ApiServer::builder(store).authentication(authentication);
+        if let Some((group, version)) = serves.and_then(|api| api.split_once('/')) {
+            assert!(builder.serve_on_request(group, version), "{group}/{version} cannot be asked for");
+        }
         let api = builder.admission_plugins(Switches::kubernetes()).build().await.unwrap();
         Self(ApiService::new(api, admin))
     }

@@ -78,7 +78,7 @@ impl Checker<'_> {
                 self.entry_type(&init.value, init.is_optional);
                 continue;
             }
-            let Some(field) = object.field(&init.name) else {
+            let Some(field) = object.fields.get(&*init.name) else {
                 self.error(init.id, format!("undefined field '{}'", init.name));
                 continue;
             };

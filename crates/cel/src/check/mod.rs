@@ -185,7 +185,7 @@ impl Checker<'_> {
         };
         let result = match target {
             Type::Map(pair) => pair.1.clone(),
-            Type::Object(object) => match object.field(field) {
+            Type::Object(object) => match object.fields.get(field) {
                 Some(field) => field.declared.ty.clone(),
                 None if self.env.base.is_open(&object.name) => Type::Dyn,
                 None => {

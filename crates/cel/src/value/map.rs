@@ -162,7 +162,7 @@ impl<'a> Map<'a> {
                 entries.get(name).map(|value| Value::from_json(value, declared.item()))
             }
             Map::Object { entries, object } => {
-                let field = object.field(name)?;
+                let field = object.fields.get(name)?;
                 let value = entries.get(&*field.json_name).filter(|value| !value.is_null())?;
                 Some(Value::from_json(value, &field.declared))
             }

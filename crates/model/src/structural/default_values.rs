@@ -5,15 +5,14 @@ use serde_json::{Map, Value};
 use super::at::At;
 use super::node::Node;
 use super::prune::{META_FIELDS, prune_value};
-use super::rules::Defaults;
 use super::{metadata, validate};
 use crate::error::FieldError;
 
 /// What is wrong with the defaults of a structural schema.
 pub fn bad_defaults(root: &Node, at: &At<'_>) -> Vec<FieldError> {
-    let mut visit = Visit { errors: Vec::new(), rules: Defaults::unspent() };
-    visit.place(root, true, None, at);
-    visit.errors
+    let mut errors = Vec::new();
+    visit(root, true, None, at, &mut errors);
+    errors
 }
 
 /// The way from an object with kind and version to something in its kind, version or metadata.
@@ -45,74 +44,47 @@ impl Way<'_> {
     }
 }
 
-/// What was found so far.
-struct Visit {
-    errors: Vec<FieldError>,
-    rules: Defaults,
-}
-
-impl Visit {
-    /// Visits a place of a schema; `way` leads there if it is inside of kind, version or metadata.
-    fn place(&mut self, node: &Node, is_root: bool, way: Option<&Way<'_>>, at: &At<'_>) {
-        let is_resource = is_root || node.embedded;
-        let way = way.filter(|_| !is_resource);
-        if let Some(default) = &node.default {
-            self.default(node, is_resource, default, way, &At::field(Some(at), "default"));
-        }
-        if self.rules.are_exhausted() {
-            return;
-        }
-        if let Some(items) = &node.items {
-            let inner = way.map(|way| Way { parent: Some(way), step: None });
-            self.place(items, false, inner.as_ref(), &At::field(Some(at), "items"));
-        }
-        let properties = At::field(Some(at), "properties");
-        for (name, field) in &node.fields {
-            let is_meta = is_resource && META_FIELDS.contains(&&**name);
-            let inner = (is_meta || way.is_some()).then_some(Way { parent: way, step: Some(name) });
-            self.place(field, false, inner.as_ref(), &At::key(Some(&properties), name));
+/// Visits a place of a schema; `way` leads there if it is inside of kind, version or metadata.
+fn visit(node: &Node, is_root: bool, way: Option<&Way<'_>>, at: &At<'_>, errors: &mut Vec<FieldError>) {
+    let is_resource = is_root || node.embedded;
+    let way = way.filter(|_| !is_resource);
+    if let Some(default) = &node.default {
+        let place = At::field(Some(at), "default");
+        match way {
+            Some(way) => errors.extend(bad_in_metadata(node, default, way, &place)),
+            None => errors.extend(bad_default(node, is_resource, default, &place)),
         }
     }
-
-    fn default(
-        &mut self,
-        node: &Node,
-        is_resource: bool,
-        default: &Value,
-        way: Option<&Way<'_>>,
-        at: &At<'_>,
-    ) {
-        let unsound = match way {
-            Some(way) => bad_in_metadata(node, default, way, at),
-            None => {
-                self.errors.extend(unpruned(node, is_resource, default, at));
-                bad_default(node, is_resource, default, at)
-            }
-        };
-        let of_rules = match unsound.as_slice() {
-            [] => self.rules.check(node, is_resource, default, at),
-            _ => Vec::new(),
-        };
-        self.errors.extend(unsound.into_iter().chain(of_rules));
+    if let Some(items) = &node.items {
+        let inner = way.map(|way| Way { parent: Some(way), step: None });
+        visit(items, false, inner.as_ref(), &At::field(Some(at), "items"), errors);
+    }
+    let properties = At::field(Some(at), "properties");
+    for (name, field) in &node.fields {
+        let is_meta = is_resource && META_FIELDS.contains(&&**name);
+        let inner = (is_meta || way.is_some()).then_some(Way { parent: way, step: Some(name) });
+        visit(field, false, inner.as_ref(), &At::key(Some(&properties), name), errors);
     }
 }
 
-/// A default that would lose something.
-fn unpruned(node: &Node, is_resource: bool, default: &Value, at: &At<'_>) -> Option<FieldError> {
+fn bad_default(node: &Node, is_resource: bool, default: &Value, at: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
     let mut pruned = default.clone();
     prune_value(node, is_resource, &mut pruned);
-    let refuse = || FieldError::invalid(at.to_string(), default.clone(), "must not have unknown fields");
-    (pruned != *default).then(refuse)
-}
-
-/// What is wrong with a default otherwise.
-fn bad_default(node: &Node, is_resource: bool, default: &Value, at: &At<'_>) -> Vec<FieldError> {
+    if pruned != *default {
+        errors.push(FieldError::invalid(at.to_string(), default.clone(), "must not have unknown fields"));
+    }
     let mut read = default.clone();
     if let Err(error) = metadata::read_value(node, is_resource, &mut read, at) {
-        return vec![error];
+        errors.push(error);
+        return errors;
     }
     let embedded = validate::embedded(node, is_resource, &read, at);
-    if embedded.is_empty() { validate::value(node, &read, &at.to_string()) } else { embedded }
+    if embedded.is_empty() {
+        errors.extend(validate::value(node, &read, &at.to_string()));
+    }
+    errors.extend(embedded);
+    errors
 }
 
 /// What is wrong with a default that becomes a part of metadata.

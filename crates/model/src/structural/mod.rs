@@ -26,7 +26,7 @@ mod validate;
 use serde_json::{Map, Value};
 
 use crate::error::{FieldError, FieldErrorKind};
-use rules::{Rules, Verdict};
+use rules::Rules;
 
 pub(crate) use at::At;
 pub use checks::Checks;
@@ -101,26 +101,22 @@ impl Structural {
     }
 
     /// What is wrong with an object, its metadata aside. On update, `old` is the object as it is; what it has wrong
-    /// already is not held against the new one. `beside` is what else is wrong, which is told behind what the schema says of values.
-    pub fn validate(
-        &self,
-        new: &Map<String, Value>,
-        old: Option<&Map<String, Value>>,
-        beside: Vec<FieldError>,
-    ) -> Verdict {
-        let errors = validate::object(&self.root, new, old, beside);
+    /// already is not held against the new one.
+    pub fn validate(&self, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
+        let errors = validate::object(&self.root, new, old);
         self.with_rules(errors, new, old)
     }
 
     /// The same for a write of the status alone.
-    pub fn validate_status(
-        &self,
-        new: &Map<String, Value>,
-        old: &Map<String, Value>,
-        beside: Vec<FieldError>,
-    ) -> Verdict {
-        let errors = validate::status(&self.root, new, old, beside);
+    pub fn validate_status(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
+        let errors = validate::status(&self.root, new, old);
         self.with_rules(errors, new, Some(old))
+    }
+
+    /// What the rules of the schema would say if it had not been so before: clients are only told.
+    pub fn warnings(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<String> {
+        let verdict = self.rules.as_ref().map(|rules| rules.validate(&self.root, new, Some(old)));
+        verdict.unwrap_or_default().warnings
     }
 
     /// What is wrong by the schema, and by its rules where they can be run.
@@ -129,9 +125,9 @@ impl Structural {
         mut errors: Vec<FieldError>,
         new: &Map<String, Value>,
         old: Option<&Map<String, Value>>,
-    ) -> Verdict {
+    ) -> Vec<FieldError> {
         use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
-        let Some(rules) = &self.rules else { return Verdict { errors, warnings: Vec::new() } };
+        let Some(rules) = &self.rules else { return errors };
         let hides = |error: &FieldError| {
             matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
         };
@@ -139,10 +135,9 @@ impl Structural {
             let detail = "some validation rules were not checked because the object was invalid; correct the existing \
                           errors to complete validation";
             errors.push(FieldError::invalid("<nil>", Value::Null, detail));
-            return Verdict { errors, warnings: Vec::new() };
+        } else {
+            errors.extend(rules.validate(&self.root, new, old).errors);
         }
-        let of_rules = rules.validate(&self.root, new, old);
-        errors.extend(of_rules.errors);
-        Verdict { errors, warnings: of_rules.warnings }
+        errors
     }
 }

@@ -70,6 +70,11 @@ impl Built {
                 self.followed.push(security.followed());
                 Arc::new(security)
             }
+            "MutatingAdmissionPolicy" => {
+                let policies = policies::MutatingAdmissionPolicy::new();
+                self.followed.extend(policies.follows());
+                Arc::new(policies)
+            }
             "ValidatingAdmissionPolicy" => {
                 let policies = policies::ValidatingAdmissionPolicy::new();
                 self.followed.extend(policies.follows());
@@ -90,6 +95,11 @@ impl Built {
             _ => return,
         };
         self.plugins.push(plugin);
+    }
+
+    /// Makes what no switch switches off.
+    pub fn add_permanent(&mut self) {
+        self.plugins.push(Arc::new(policies::ParameterReaders));
     }
 
     fn classes(&mut self) -> StorageClasses {

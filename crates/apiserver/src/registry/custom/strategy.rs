@@ -61,7 +61,9 @@ impl Strategy for Custom {
     }
 
     fn validate_create(&self, object: &Object) -> Vec<FieldError> {
-        self.structural().validate(object, None, self.check_scale(object, "")).errors
+        let mut errors = self.structural().validate(object, None);
+        errors.extend(self.check_scale(object, ""));
+        errors
     }
 
     fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
@@ -80,20 +82,13 @@ impl Strategy for Custom {
         }
     }
 
-    fn validate_update(
-        &self,
-        new: &Object,
-        old: &Object,
-        subresource: &str,
-        warnings: &mut Vec<String>,
-    ) -> Vec<FieldError> {
-        let of_scale = self.check_scale(new, subresource);
-        let verdict = match subresource {
-            "status" => self.structural().validate_status(new, old, of_scale),
-            _ => self.structural().validate(new, Some(old), of_scale),
+    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {
+        let mut errors = match subresource {
+            "status" => self.structural().validate_status(new, old),
+            _ => self.structural().validate(new, Some(old)),
         };
-        warnings.extend(verdict.warnings);
-        verdict.errors
+        errors.extend(self.check_scale(new, subresource));
+        errors
     }
 
     fn canonicalize(&self, object: &mut Object) {

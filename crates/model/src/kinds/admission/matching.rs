@@ -14,6 +14,7 @@ use crate::policies::{Composer, Options, Wanted};
 
 pub const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
+const MUTATING_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 const CONDITIONS_MAX: usize = 64;
 
 /// What is matched, unless it is said, is everything, in any version.
@@ -64,6 +65,14 @@ pub fn bad_match_resources(path: &str, resources: &Object) -> Vec<FieldError> {
         }
     }
     errors
+}
+
+/// Nothing is changed where something is deleted.
+pub fn bad_mutating_operations(path: &str, resources: &Object) -> Vec<FieldError> {
+    let path = format!("{path}.resourceRules.operations");
+    let rules = maps(resources, &["resourceRules"]).flat_map(|(_, rule)| texts(rule, &["operations"]));
+    let wrong = rules.filter(|operation| !MUTATING_OPERATIONS.contains(operation));
+    wrong.map(|operation| FieldError::not_supported(path.as_str(), operation, &MUTATING_OPERATIONS)).collect()
 }
 
 fn bad_resource_names(path: &str, rule: &Object) -> Vec<FieldError> {

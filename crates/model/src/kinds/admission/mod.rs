@@ -2,6 +2,7 @@
 
 mod client_config;
 mod matching;
+mod mutating_policy;
 mod policy;
 mod policy_binding;
 mod rule;
@@ -13,5 +14,11 @@ pub(super) use client_config::bad_client_config;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-pub(super) const RULES: &[KindRules] =
-    &[policy::RULES, policy_binding::RULES, webhook::MUTATING, webhook::VALIDATING];
+pub(super) const RULES: &[KindRules] = &[
+    mutating_policy::RULES,
+    policy::RULES,
+    policy_binding::MUTATING,
+    policy_binding::RULES,
+    webhook::MUTATING,
+    webhook::VALIDATING,
+];

@@ -30,13 +30,7 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 pub(super) const RULES: KindRules = KindRules {
     group: GROUP,
     kind: "ValidatingAdmissionPolicy",
-    default: |object| {
-        let spec = map_mut(object, "spec");
-        set_default(spec, "failurePolicy", FAILURE_POLICIES[0]);
-        if let Some(Value::Object(constraints)) = spec.get_mut("matchConstraints") {
-            default_match_resources(constraints);
-        }
-    },
+    default: default_policy,
     validate_create: |new| validate(new, None),
     validate_update: |new, old| validate(new, Some(old)),
     subresources: &[Subresource {
@@ -55,20 +49,33 @@ pub(super) const RULES: KindRules = KindRules {
         AGE,
     ],
     cells: |object, now| {
-        let kind = match value(object, &["spec", "paramKind"]).and_then(Value::as_object) {
-            Some(kind) => format!("{}/{}", text(kind, &["apiVersion"]), text(kind, &["kind"])),
-            None => "<unset>".to_owned(),
-        };
         let validations = items(object, &["spec", "validations"]).len();
-        vec![name(object), validations.into(), kind.into(), age(object, now)]
+        vec![name(object), validations.into(), shown_kind(object).into(), age(object, now)]
     },
     ..KindRules::WITH_STATUS
 };
 
-fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return errors };
-    errors.extend(unsupported("spec", spec, "failurePolicy", &FAILURE_POLICIES));
+/// The kind of the parameters of a policy in a table.
+pub(super) fn shown_kind(object: &Object) -> String {
+    match value(object, &["spec", "paramKind"]).and_then(Value::as_object) {
+        Some(kind) => format!("{}/{}", text(kind, &["apiVersion"]), text(kind, &["kind"])),
+        None => "<unset>".to_owned(),
+    }
+}
+
+/// What a policy gets that says nothing else.
+pub(super) fn default_policy(object: &mut Object) {
+    let spec = map_mut(object, "spec");
+    set_default(spec, "failurePolicy", FAILURE_POLICIES[0]);
+    if let Some(Value::Object(constraints)) = spec.get_mut("matchConstraints") {
+        default_match_resources(constraints);
+    }
+}
+
+/// What is wrong with what all policies have: what becomes of failures, the kind of parameters, the resources.
+pub(super) fn bad_matching(spec: &Object) -> Vec<FieldError> {
+    let mut errors: Vec<FieldError> =
+        unsupported("spec", spec, "failurePolicy", &FAILURE_POLICIES).into_iter().collect();
     if let Some(kind) = value(spec, &["paramKind"]).and_then(Value::as_object) {
         errors.extend(bad_param_kind(kind));
     }
@@ -81,6 +88,13 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         }
         None => errors.push(FieldError::required("spec.matchConstraints", "")),
     }
+    errors
+}
+
+fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return errors };
+    errors.extend(bad_matching(spec));
     let has_params = has(spec, &["paramKind"]);
     if !old.is_some_and(|old| keeps_conditions(spec, old)) {
         errors.extend(bad_conditions("spec", spec, has_params));
@@ -112,7 +126,7 @@ pub(super) fn keeps_conditions(spec: &Object, old: &Object) -> bool {
     is_same("paramKind") && is_same("matchConditions")
 }
 
-pub(super) fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
+fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
     let path = "spec.paramKind.apiVersion";
     let mut errors = Vec::new();
     let joined = |wrong: Vec<String>| (!wrong.is_empty()).then(|| wrong.join(","));
@@ -173,7 +187,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// What is wrong with an expression.
-pub(super) fn bad_expression(
+fn bad_expression(
     path: String,
     source: &str,
     composer: &Composer,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::GROUP;
-use super::matching::{bad_match_resources, default_match_resources};
+use super::matching::{bad_match_resources, bad_mutating_operations, default_match_resources};
 use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::{bad_label_selector, invalid};
@@ -42,6 +42,14 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
+/// The same for policies that change objects: those have no actions.
+pub(super) const MUTATING: KindRules = KindRules {
+    kind: "MutatingAdmissionPolicyBinding",
+    validate_create: validate_mutating,
+    validate_update: |new, _| validate_mutating(new),
+    ..RULES
+};
+
 fn shown_parameters(object: &Object) -> String {
     let Some(reference) = value(object, &["spec", "paramRef"]).and_then(Value::as_object) else {
         return "<unset>".to_owned();
@@ -76,8 +84,23 @@ fn shown_selector(reference: &Object) -> String {
 }
 
 fn validate(object: &Object) -> Vec<FieldError> {
+    let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
+    let mut errors = bad_binding(spec);
+    errors.extend(bad_actions("spec.validationActions", &texts(spec, &["validationActions"])));
+    errors
+}
+
+fn validate_mutating(object: &Object) -> Vec<FieldError> {
+    let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
+    let mut errors = bad_binding(spec);
+    if let Some(resources) = value(spec, &["matchResources"]).and_then(Value::as_object) {
+        errors.extend(bad_mutating_operations("spec.matchResources", resources));
+    }
+    errors
+}
+
+fn bad_binding(spec: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return errors };
     match text(spec, &["policyName"]) {
         "" => errors.push(FieldError::required("spec.policyName", "")),
         name => errors.extend(invalid("spec.policyName", name, dns1123_subdomain(name))),
@@ -88,7 +111,6 @@ fn validate(object: &Object) -> Vec<FieldError> {
     if let Some(resources) = value(spec, &["matchResources"]).and_then(Value::as_object) {
         errors.extend(bad_match_resources("spec.matchResources", resources));
     }
-    errors.extend(bad_actions("spec.validationActions", &texts(spec, &["validationActions"])));
     errors
 }
 

@@ -57,7 +57,11 @@ fn kind(name: &str) -> &'static KindRules {
 
 /// The version in which objects of a kind are stored.
 fn version(rules: &KindRules) -> &'static str {
-    if rules.kind == "HorizontalPodAutoscaler" { "v2" } else { "v1" }
+    match rules.kind {
+        "HorizontalPodAutoscaler" => "v2",
+        "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding" => "v1beta1",
+        _ => "v1",
+    }
 }
 
 /// An object as it is after decoding.

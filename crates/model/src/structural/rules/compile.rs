@@ -81,7 +81,7 @@ pub(super) fn has_rules(node: &Node) -> bool {
         || matches!(&node.values, Values::Of(values) if has_rules(values))
 }
 
-pub(super) fn place(node: &Node, typed: &Typed) -> Option<Place> {
+fn place(node: &Node, typed: &Typed) -> Option<Place> {
     let scope = Scope::new(typed);
     let rules: Box<[Compiled]> = rules_of(node)
         .iter()

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What all rules may cost for one object.
-pub(super) const BUDGET: u64 = 10_000_000;
+const BUDGET: u64 = 10_000_000;
 /// The longest text that an expression may give as a message.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 /// What is said where the rules have cost too much.
@@ -49,7 +49,7 @@ impl Rules {
 
 /// A value: the object itself, or a part of it.
 #[derive(Clone, Copy)]
-pub(super) enum Given<'a> {
+enum Given<'a> {
     Root(&'a Map<String, Value>),
     Part(&'a Value),
 }
@@ -74,9 +74,9 @@ impl<'a> Given<'a> {
 }
 
 /// Nothing more is run.
-pub(super) struct Stop;
+struct Stop;
 
-pub(super) type Step = Result<(), Stop>;
+type Step = Result<(), Stop>;
 
 /// A value, and what it was.
 #[derive(Clone, Copy)]
@@ -110,8 +110,8 @@ impl<'a> Pair<'a> {
 }
 
 /// Which old value an unchanged one would be compared with.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Ratchet<'a> {
+#[derive(Clone, Copy)]
+struct Ratchet<'a> {
     current: Option<Pair<'a>>,
     /// The nearest place above that had an old value.
     nearest: Option<Pair<'a>>,
@@ -136,14 +136,13 @@ impl<'a> Ratchet<'a> {
     }
 }
 
-/// One run of rules.
-pub(super) struct Run {
-    pub budget: u64,
-    pub verdict: Verdict,
+struct Run {
+    budget: u64,
+    verdict: Verdict,
 }
 
 impl Run {
-    pub fn place<'a>(
+    fn place<'a>(
         &mut self,
         place: &'a Place,
         node: &'a Node,

@@ -6,7 +6,6 @@
 mod check;
 mod compile;
 mod declare;
-mod defaults;
 mod escape;
 mod evaluate;
 mod form;
@@ -18,7 +17,6 @@ use serde_json::{Map, Value};
 pub use check::check;
 pub(crate) use compile::ENVIRONMENT;
 pub use compile::Rules;
-pub use defaults::Defaults;
 pub use evaluate::Verdict;
 
 /// A rule as a schema writes it; what is empty was not given.

@@ -19,16 +19,10 @@ use values::Checker;
 pub use correlate::{Old, OldValue};
 pub use embedded::validate_value as embedded;
 
-/// Checks a whole object; `beside` is what else is wrong with it.
-pub fn object(
-    root: &Node,
-    new: &Map<String, Value>,
-    old: Option<&Map<String, Value>>,
-    beside: Vec<FieldError>,
-) -> Vec<FieldError> {
+/// Checks a whole object.
+pub fn object(root: &Node, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
     let checker = Checker { prefix: "" };
     let mut errors = unique(checker.root(root, new, old.map(|old| Old { object: old, node: root })));
-    errors.extend(beside);
     errors.extend(embedded::validate(root, new));
     if old.is_none_or(|old| lists::validate(root, old).is_empty()) {
         errors.extend(lists::validate(root, new));
@@ -37,19 +31,13 @@ pub fn object(
 }
 
 /// Checks the status of an object.
-pub fn status(
-    root: &Node,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    beside: Vec<FieldError>,
-) -> Vec<FieldError> {
+pub fn status(root: &Node, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = match (root.field("status"), new.get("status")) {
         (Some(node), Some(status)) => {
             unique(Checker { prefix: "status" }.part(node, status, old.get("status")))
         }
         _ => Vec::new(),
     };
-    errors.extend(beside);
     let of_lists = lists::validate(root, new);
     if !of_lists.is_empty() && lists::validate(root, old).is_empty() {
         errors.extend(of_lists);

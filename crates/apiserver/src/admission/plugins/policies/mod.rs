@@ -1,10 +1,15 @@
 //! Admission policies: rules about requests that are objects of the API themselves.
 
 mod asking;
+mod mutating;
 mod params;
+mod readers;
+mod seen;
 mod validating;
 mod view;
 
+pub(super) use mutating::MutatingAdmissionPolicy;
+pub(super) use readers::ParameterReaders;
 pub(super) use validating::ValidatingAdmissionPolicy;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use model::error::Error;
-use model::policies::{Binding, Input, Judgement, Matched, ValidatingPolicy};
+use model::policies::{Binding, Judgement, Matched, ValidatingPolicy};
 
 use super::asking::{Facts, target};
 use super::params::{self, Problem};
+use super::seen::{Seen, is_about};
 use super::{Followed, is_judged, selects_namespace, view};
 use crate::admission::follow::Follows;
 use crate::admission::{Phases, Plugin, Request, Step, Target};
-use crate::registry::{Object, Served};
+use crate::registry::Object;
 
 pub(in super::super) struct ValidatingAdmissionPolicy(Followed<ValidatingPolicy>);
 
@@ -99,58 +100,6 @@ async fn judge(
         }
     }
     Ok(())
-}
-
-/// Whether a binding holds for a request.
-async fn is_about(binding: &Binding, facts: &Facts<'_, '_>, object: Option<&Object>) -> bool {
-    let Some(criteria) = &binding.criteria else { return true };
-    let named: Vec<_> = facts.equivalents.iter().map(|of| view::named(of)).collect();
-    criteria.rules(&target(facts.request, &named)) != Matched::No
-        && criteria.selects_object(object, facts.request.old)
-        && selects_namespace(criteria, facts, object).await
-}
-
-/// The objects of a request in the version that a policy asks for.
-struct Seen {
-    object: Option<Object>,
-    old: Option<Object>,
-    request: Object,
-    namespace: Option<Object>,
-}
-
-impl Seen {
-    async fn new(facts: &Facts<'_, '_>, object: Option<&Object>, matched: Matched) -> Result<Self, Error> {
-        let from = facts.request.shown;
-        let to: &Served = match matched {
-            Matched::Equivalent(index) => &facts.equivalents[index],
-            _ => from,
-        };
-        let mut shown = [None, None];
-        for (shown, object) in shown.iter_mut().zip([object, facts.request.old]) {
-            if let Some(object) = object {
-                *shown = Some(view::shown(from, to, object).await?);
-            }
-        }
-        let [object, old] = shown;
-        let is_namespace = facts.request.call.resource_type.is_namespace();
-        let namespace = match is_namespace || facts.is_outside_namespaces() {
-            true => None,
-            false => facts.namespace_object().await.cloned(),
-        };
-        Ok(Self { object, old, request: facts.request_value(to), namespace })
-    }
-
-    fn input<'s>(&'s self, facts: &'s Facts<'_, '_>, params: Option<&'s Object>) -> Input<'s> {
-        Input {
-            object: self.object.as_ref(),
-            old_object: self.old.as_ref(),
-            request: &self.request,
-            namespace: self.namespace.as_ref(),
-            params,
-            authorizer: &facts.authorizer,
-            resource_check: &facts.resource_check,
-        }
-    }
 }
 
 fn answer(request: &Request<'_>, object: Option<&Object>, judgement: Judgement) -> Result<(), Error> {

@@ -33,16 +33,38 @@ pub(super) async fn shown(from: &Served, to: &Served, object: &Object) -> Result
     if let Some(conversion) = to.conversion() {
         (conversion.from_stored)(&mut object);
     }
-    if let Some(view) = &from.custom
-        && from.version != to.version
-        && let Conversion::Webhook(converter) = &view.versions.conversion
-    {
-        name(&mut object, from);
-        let converted = converter.convert(&from.kind, vec![object], &to.api_version()).await?;
-        object = converted.into_iter().next().unwrap_or_default();
-    }
+    let mut object = converted(from, to, object).await?;
     name(&mut object, to);
     Ok(object)
+}
+
+/// The way back: an object that was shown as one of another type, with kind and version where it had them before.
+pub(super) async fn back(
+    from: &Served,
+    to: &Served,
+    mut object: Object,
+    before: &Object,
+) -> Result<Object, Error> {
+    if let Some(conversion) = from.conversion() {
+        (conversion.to_stored)(&mut object);
+    }
+    let mut object = converted(from, to, object).await?;
+    name(&mut object, to);
+    for key in ["kind", "apiVersion"] {
+        if !before.contains_key(key) {
+            object.remove(key);
+        }
+    }
+    Ok(object)
+}
+
+/// A custom object in another version, where that is not the same.
+async fn converted(from: &Served, to: &Served, mut object: Object) -> Result<Object, Error> {
+    let Some(view) = from.custom.as_ref().filter(|_| from.version != to.version) else { return Ok(object) };
+    let Conversion::Webhook(converter) = &view.versions.conversion else { return Ok(object) };
+    name(&mut object, from);
+    let converted = converter.convert(&from.kind, vec![object], &to.api_version()).await?;
+    Ok(converted.into_iter().next().unwrap_or_default())
 }
 
 /// Gives an object the kind and the version of its type.

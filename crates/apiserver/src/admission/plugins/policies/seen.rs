@@ -1,0 +1,66 @@
+//! The objects of a request in the version that a policy asks for.
+
+use model::error::Error;
+use model::policies::{Binding, Input, Matched};
+
+use super::asking::{Facts, target};
+use super::{selects_namespace, view};
+use crate::registry::{Object, Served};
+
+/// The objects of a request in the version that a policy asks for.
+pub(super) struct Seen<'f> {
+    /// The type as which they are shown.
+    pub of: &'f Served,
+    pub object: Option<Object>,
+    old: Option<Object>,
+    request: Object,
+    namespace: Option<Object>,
+}
+
+impl<'f> Seen<'f> {
+    pub async fn new(
+        facts: &'f Facts<'_, '_>,
+        object: Option<&Object>,
+        matched: Matched,
+    ) -> Result<Self, Error> {
+        let from = facts.request.shown;
+        let of: &Served = match matched {
+            Matched::Equivalent(index) => &facts.equivalents[index],
+            _ => from,
+        };
+        let mut shown = [None, None];
+        for (shown, object) in shown.iter_mut().zip([object, facts.request.old]) {
+            if let Some(object) = object {
+                *shown = Some(view::shown(from, of, object).await?);
+            }
+        }
+        let [object, old] = shown;
+        let is_namespace = facts.request.call.resource_type.is_namespace();
+        let namespace = match is_namespace || facts.is_outside_namespaces() {
+            true => None,
+            false => facts.namespace_object().await.cloned(),
+        };
+        Ok(Self { of, object, old, request: facts.request_value(of), namespace })
+    }
+
+    pub fn input<'s>(&'s self, facts: &'s Facts<'_, '_>, params: Option<&'s Object>) -> Input<'s> {
+        Input {
+            object: self.object.as_ref(),
+            old_object: self.old.as_ref(),
+            request: &self.request,
+            namespace: self.namespace.as_ref(),
+            params,
+            authorizer: &facts.authorizer,
+            resource_check: &facts.resource_check,
+        }
+    }
+}
+
+/// Whether a binding holds for a request.
+pub(super) async fn is_about(binding: &Binding, facts: &Facts<'_, '_>, object: Option<&Object>) -> bool {
+    let Some(criteria) = &binding.criteria else { return true };
+    let named: Vec<_> = facts.equivalents.iter().map(|of| view::named(of)).collect();
+    criteria.rules(&target(facts.request, &named)) != Matched::No
+        && criteria.selects_object(object, facts.request.old)
+        && selects_namespace(criteria, facts, object).await
+}
