@@ -96,6 +96,8 @@ pub struct Composer {
     objects: Objects,
     /// The type of `variables`; nothing where there can be none.
     variables: Option<Arc<ObjectType>>,
+    /// Whether the authorizer knows the resource of the request.
+    has_resource_check: bool,
 }
 
 impl Composer {
@@ -103,13 +105,26 @@ impl Composer {
     pub fn new(has_params: bool, has_variables: bool) -> Self {
         let params = has_params.then_some(Type::Dyn);
         let objects = Objects { object: Type::Dyn, params };
-        let variables = ObjectType { name: "kubernetes.variables".into(), fields: BTreeMap::new() };
-        Self { objects, variables: has_variables.then(|| Arc::new(variables)) }
+        let variables = has_variables.then(no_variables);
+        Self { objects, variables, has_resource_check: true }
+    }
+
+    /// For a check of types: objects and parameters are of these, and there are always variables.
+    pub(super) fn typed(objects: Objects) -> Self {
+        Self { objects, variables: Some(no_variables()), has_resource_check: false }
+    }
+
+    /// What is wrong with an expression as far as types go; what it comes to does not matter.
+    pub(super) fn issues(&self, source: &str) -> Option<String> {
+        match self.env(Options { has_authorizer: true }, false).compile(source) {
+            Err(CompileError::Issues(issues)) => Some(issues.to_string()),
+            _ => None,
+        }
     }
 
     fn env(&self, options: Options, is_patching: bool) -> Env {
         let mut env = environment(&self.objects, options.has_authorizer, is_patching);
-        if options.has_authorizer {
+        if options.has_authorizer && self.has_resource_check {
             env = env.variable(RESOURCE_CHECK, authorizer::resource_check_type());
         }
         match &self.variables {
@@ -144,6 +159,11 @@ impl Composer {
         }
         compiled
     }
+}
+
+/// The type of `variables` before the first one.
+fn no_variables() -> Arc<ObjectType> {
+    Arc::new(ObjectType { name: "kubernetes.variables".into(), fields: BTreeMap::new() })
 }
 
 /// The type as which a variable is known to others: of objects nothing is known.

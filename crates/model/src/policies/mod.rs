@@ -11,8 +11,12 @@ mod evaluate;
 mod matching;
 mod mutating;
 mod request;
+mod schema_types;
 #[cfg(test)]
 mod tests;
+mod type_check;
+#[cfg(test)]
+mod type_check_tests;
 mod validating;
 
 pub use cel::library::authorizer::{Authorizer, Check, Decision, ResourceCheck};
@@ -24,4 +28,6 @@ pub use evaluate::Input;
 pub use matching::{Criteria, Matched, MatchedResource, Target};
 pub use mutating::{Change, MutatingPolicy, apply_operations};
 pub use request::{Caller, RequestFacts, Resource, request_value};
+pub use schema_types::{builtin_type, custom_type};
+pub use type_check::{ExpressionWarning, Kinds, TypedKind, checked_status, type_check};
 pub use validating::{Denial, Judgement, Refusal, ValidatingPolicy, Verdict};

@@ -51,6 +51,11 @@ pub(super) fn declare(node: &Node, is_resource: bool, name: &str) -> Option<Type
     Some(Typed { name: name.into(), ..typed })
 }
 
+/// The type of the objects of a schema, under a name.
+pub(crate) fn declared_type(root: &Node, name: &str) -> Option<Type> {
+    declare(root, true, name).map(|typed| typed.declared.ty.clone())
+}
+
 fn declare_unnamed(node: &Node, is_resource: bool, name: &str) -> Option<Typed> {
     if node.int_or_string {
         let max = limit(node, |checks| checks.max_length).map_or(MAX_TEXT, |length| length * 4);

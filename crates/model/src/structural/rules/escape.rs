@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use cel::syntax::is_word;
 
 /// The name of a field as expressions write it, or nothing if they cannot.
-pub(super) fn escape(name: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }

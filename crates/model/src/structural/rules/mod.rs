@@ -17,6 +17,8 @@ use serde_json::{Map, Value};
 pub use check::check;
 pub(crate) use compile::ENVIRONMENT;
 pub use compile::Rules;
+pub(crate) use declare::declared_type;
+pub(crate) use escape::escape;
 pub use evaluate::Verdict;
 
 /// A rule as a schema writes it; what is empty was not given.
