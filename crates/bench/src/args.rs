@@ -43,7 +43,7 @@ Measures:
   store ...   memory per idle watcher; create with 1, 64 and 256 writers; update with compare-and-swap;
               list in pages and as one stream; select one of a million by label and by field;
               watch fan-out; writers beside idle and slow watchers; watch lag in a store and across two
-  model ...   decode, default and validate a Pod
+  model ...   decode, default and validate a Pod; write it as protobuf
   api ...     start and idle memory; create and get, one client and 64 in flight; list in pages and whole;
               create, get and list of Pods as JSON and as protobuf; a thousand CRDs;
               watch fan-out; watch lag in a server and across two; memory per idle watcher

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use model::kinds::{self, Object, Writer};
+use model::protobuf::{self, Encoder};
 use model::schema::{self, check};
 use model::validation::validate_object_meta;
-use model::{Encoded, json, protobuf};
+use model::{Encoded, Revision, json};
 use serde_json::Value;
 
 use crate::figure::{Figure, Goal, Unit, show};
@@ -18,26 +19,48 @@ use crate::stats::Latencies;
 const IN_PROCESS: Engine = Engine { name: "in process", busy: "bench" };
 const FROM_JSON: &str = "model decode and validate a pod, JSON";
 const FROM_PROTOBUF: &str = "model decode and validate a pod, protobuf";
+const TO_PROTOBUF: &str = "model write a stored pod as protobuf";
 const POD: (&str, &str) = ("v1", "Pod");
 
 /// Times in a round.
 const TIMES: usize = 2_000;
 
-/// Both forms.
+/// Both forms, and the way back.
 pub async fn run(report: &mut Report) {
     let rounds = report.sizes.rounds;
     report.measure(FROM_JSON, IN_PROCESS, async { from_json(TIMES * rounds) }).await;
     report.measure(FROM_PROTOBUF, IN_PROCESS, async { from_protobuf(TIMES * rounds) }).await;
+    report.measure(TO_PROTOBUF, IN_PROCESS, async { to_protobuf(TIMES * rounds) }).await;
 }
 
 fn from_json(times: usize) -> Result<Outcome> {
     let body = pod_json("some-pod");
-    measured(times, body.len(), || Ok(json::parse(&body)?.value))
+    let type_id = schema::builtin().by_kind("", POD.0, POD.1).context("pods have a schema")?;
+    measured(times, body.len(), || {
+        let mut value = json::parse(&body)?.value;
+        check(schema::builtin(), type_id, &mut value)?;
+        Ok(value)
+    })
 }
 
 fn from_protobuf(times: usize) -> Result<Outcome> {
     let body = pod_protobuf("some-pod");
     measured(times, body.len(), || Ok(protobuf::decode(schema::builtin(), &body, POD)?.value))
+}
+
+fn to_protobuf(times: usize) -> Result<Outcome> {
+    let decoded = protobuf::decode(schema::builtin(), &pod_protobuf("some-pod"), POD)?;
+    let stored = accepted(decoded.value)?.at(Revision(1));
+    let mut encoder = Encoder::new(schema::builtin());
+    let (mut times_taken, mut out) = (Latencies::default(), Vec::new());
+    for _ in 0..times {
+        out.clear();
+        let started = Instant::now();
+        encoder.object(POD, black_box(&stored), &mut out)?;
+        times_taken.push(started.elapsed());
+    }
+    let size = show(stored.len() as f64, Unit::Bytes);
+    Ok(Outcome::of(Figure::time(times_taken.median()).with(format!("of {size}"))).goal(Goal::Below(20e-6)))
 }
 
 fn measured(times: usize, size: usize, decode: impl Fn() -> Result<Value>) -> Result<Outcome> {
@@ -55,11 +78,9 @@ fn measured(times: usize, size: usize, decode: impl Fn() -> Result<Value>) -> Re
         .goal(Goal::Below(100e-6)))
 }
 
-/// The way of a new object: types, defaults, preparation, validation, and the bytes that are stored.
-fn accepted(mut value: Value) -> Result<Encoded> {
+/// The way of a new object: defaults, preparation, validation, and the bytes that are stored.
+fn accepted(value: Value) -> Result<Encoded> {
     let rules = kinds::rules("", POD.1).context("pods have rules")?;
-    let type_id = schema::builtin().by_kind("", POD.0, POD.1).context("pods have a schema")?;
-    check(schema::builtin(), type_id, &mut value)?;
     let Value::Object(mut object): Value = value else { anyhow::bail!("a pod is an object") };
     (rules.default)(&mut object);
     (rules.prepare_create)(&mut object);

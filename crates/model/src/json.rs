@@ -3,6 +3,7 @@
 //! Limits stand here because a body is the one thing that anyone may send.
 
 mod fault;
+pub mod outline;
 #[cfg(test)]
 mod tests;
 mod yaml;

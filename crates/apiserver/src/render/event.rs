@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use model::Revision;
 use model::error::Error;
 use model::{protobuf, schema};
 use serde_json::{Value, json};
 use store::{Event, EventKind};
 
-use super::parse;
+use super::message::Messages;
 use super::view::{self, Include};
+use super::{not_encoded, parse};
 use crate::registry::{Served, custom};
 use crate::request::negotiate::{Encoding, Form, View};
 use crate::verbs::Call;
 
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// About what an event needs beside its object.
+const FRAME: usize = 128;
 
 /// The `type` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,21 +90,21 @@ impl EventFrame {
         let fits = self.resource_type.custom.as_ref().is_none_or(fits);
         if self.form.view == View::Table || !fits {
             let value = self.resource_type.of_version(value, event.change.revision).await?;
-            let mut out = BytesMut::new();
+            let mut out = Vec::new();
             self.write_stored(&mut out, name, &value)?;
-            return Ok(out.freeze());
+            return Ok(out.into());
         }
         Ok(event.change.frame(self.slot(name), |_| {
-            let mut out = BytesMut::new();
+            let mut out = Vec::with_capacity(value.len() + FRAME);
             match self.write(&mut out, name, &value) {
-                Ok(()) => out.freeze(),
+                Ok(()) => out.into(),
                 Err(error) => self.error(&error),
             }
         }))
     }
 
     /// A stored object as an event.
-    pub fn write_stored(&mut self, out: &mut BytesMut, name: EventName, stored: &[u8]) -> Result<(), Error> {
+    pub fn write_stored(&mut self, out: &mut Vec<u8>, name: EventName, stored: &[u8]) -> Result<(), Error> {
         if self.form.view != View::Table {
             return self.write(out, name, stored);
         }
@@ -117,7 +121,7 @@ impl EventFrame {
     /// A bookmark: everything up to this revision has been sent.
     pub fn write_bookmark(
         &mut self,
-        out: &mut BytesMut,
+        out: &mut Vec<u8>,
         revision: Revision,
         initial: bool,
     ) -> Result<(), Error> {
@@ -132,38 +136,34 @@ impl EventFrame {
 
     /// An error inside a running watch: its last event.
     pub fn error(&self, error: &Error) -> Bytes {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         if let Err(failed) = self.write_value(&mut out, EventName::Error, &error.status()) {
             tracing::error!(%failed, "an error event cannot be encoded");
         }
-        out.freeze()
+        out.into()
     }
 
-    fn write(&self, out: &mut BytesMut, name: EventName, stored: &[u8]) -> Result<(), Error> {
-        match (self.form.encoding, self.form.view) {
-            (Encoding::Json | Encoding::Yaml, View::Whole) => {
-                let shown = self.resource_type.shown(stored)?;
-                write_json(out, name, |out| view::write_whole(out, &self.resource_type, &shown));
-                Ok(())
-            }
-            (_, View::Metadata) => self.write_value(out, name, &view::metadata(&parse(stored)?)),
-            _ => {
-                let shown = self.resource_type.shown(stored)?;
-                self.write_value(out, name, &parse(&view::whole(&self.resource_type, &shown))?)
-            }
+    /// An object that is shown as no table.
+    fn write(&self, out: &mut Vec<u8>, name: EventName, stored: &[u8]) -> Result<(), Error> {
+        if self.form.encoding == Encoding::Protobuf {
+            return Messages::new(&self.resource_type, self.form.view).event(name.as_str(), stored, out);
         }
+        write_json(out, name, |out| {
+            if self.form.view == View::Metadata {
+                return view::write_metadata(out, stored);
+            }
+            view::write_whole(out, &self.resource_type, &self.resource_type.shown(stored)?);
+            Ok(())
+        })
     }
 
-    fn write_value(&self, out: &mut BytesMut, name: EventName, object: &Value) -> Result<(), Error> {
+    fn write_value(&self, out: &mut Vec<u8>, name: EventName, object: &Value) -> Result<(), Error> {
         if self.form.encoding == Encoding::Protobuf {
             let frame = protobuf::watch_event(schema::builtin(), name.as_str(), object);
-            let frame = frame.map_err(|error| Error::Internal { message: error.to_string() })?;
-            out.put_slice(&frame);
+            out.extend_from_slice(&frame.map_err(not_encoded)?);
             return Ok(());
         }
-        let encoded = serde_json::to_vec(object).expect("a JSON value always encodes");
-        write_json(out, name, |out| out.put_slice(&encoded));
-        Ok(())
+        write_json(out, name, |out| serde_json::to_writer(out, object).map_err(not_encoded))
     }
 
     /// Forms that give the same bytes share a slot.
@@ -181,10 +181,15 @@ impl EventFrame {
     }
 }
 
-fn write_json(out: &mut BytesMut, name: EventName, object: impl FnOnce(&mut BytesMut)) {
-    out.put_slice(b"{\"type\":\"");
-    out.put_slice(name.as_str().as_bytes());
-    out.put_slice(b"\",\"object\":");
-    object(out);
-    out.put_slice(b"}\n");
+fn write_json(
+    out: &mut Vec<u8>,
+    name: EventName,
+    object: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(name.as_str().as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    object(out)?;
+    out.extend_from_slice(b"}\n");
+    Ok(())
 }

@@ -6,12 +6,14 @@ use bytes::{Bytes, BytesMut};
 use http::Response;
 use model::Revision;
 use model::error::Error;
+use model::protobuf::{ENVELOPE_END, Encoder};
+use model::schema;
 use serde_json::{Map, Value, json};
-use store::Stored;
 
+use super::message::{METADATA, Messages};
 use super::view::{self, Include};
-use super::{encode, parse, respond};
-use crate::body::Body;
+use super::{encode, not_encoded, parse, respond};
+use crate::body::{Aborted, Body};
 use crate::registry::Served;
 use crate::request::negotiate::{Encoding, Form, View};
 use crate::verbs::{Call, ListMetadata};
@@ -55,6 +57,9 @@ impl ListFrame {
 
     /// One object.
     pub fn write_item(&self, out: &mut BytesMut, stored: &[u8]) -> Result<(), Error> {
+        if self.form.view == View::Metadata {
+            return view::write_metadata(out, stored);
+        }
         if self.form.view == View::Whole {
             let shown = self.resource_type.shown(stored)?;
             // Built-in lists leave kind and version out of their items; custom resources have them.
@@ -75,20 +80,25 @@ impl ListFrame {
         format!("],\"metadata\":{}}}", Value::from(self.metadata(metadata))).into()
     }
 
-    /// An answer with a list that was read as a whole.
-    pub fn collected(&self, items: Vec<Stored>, metadata: &ListMetadata) -> Result<Response<Body>, Error> {
-        let values: Result<Vec<Value>, Error> = items.iter().map(|item| self.item(&item.value)).collect();
-        self.finished(values?, self.metadata(metadata))
+    /// A list that is read as a whole before it is written.
+    pub fn collect(&self) -> Collected<'_> {
+        let is_message = self.form.encoding == Encoding::Protobuf && self.form.view != View::Table;
+        let items = if is_message {
+            Items::Messages(Messages::new(&self.resource_type, self.form.view), Vec::new())
+        } else {
+            Items::Values(Vec::new())
+        };
+        Collected { frame: self, items }
     }
 
     /// An answer with a list of these objects.
-    pub fn of_values(&self, items: Vec<Bytes>, revision: Revision) -> Result<Response<Body>, Error> {
-        let values: Result<Vec<Value>, Error> = items.iter().map(|item| self.item(item)).collect();
-        let metadata = ListMetadata { revision, continue_token: None, remaining: None };
-        self.finished(values?, self.metadata(&metadata))
+    pub fn of_values(&self, items: &[Bytes], revision: Revision) -> Result<Response<Body>, Error> {
+        let mut collected = self.collect();
+        collected.add(items)?;
+        collected.finish(&ListMetadata { revision, continue_token: None, remaining: None })
     }
 
-    fn finished(&self, values: Vec<Value>, metadata: Map<String, Value>) -> Result<Response<Body>, Error> {
+    fn of_trees(&self, values: Vec<Value>, metadata: Map<String, Value>) -> Result<Response<Body>, Error> {
         let (kind, version) = self.kind();
         let mut list = json!({"kind": kind, "apiVersion": version, "metadata": metadata});
         if self.form.view == View::Table {
@@ -100,11 +110,36 @@ impl ListFrame {
         Ok(self.response(Body::from(encode(self.form, &list)?)))
     }
 
+    /// The length of a list stands in front of it, so that its pieces go out when all of them are there.
+    fn of_messages(
+        &self,
+        mut pieces: Vec<Vec<u8>>,
+        metadata: Map<String, Value>,
+    ) -> Result<Response<Body>, Error> {
+        let (kind, version) = self.kind();
+        let length = pieces.iter().map(Vec::len).sum();
+        let mut encoder = Encoder::new(schema::builtin());
+        let opening =
+            encoder.list_opening((&version, &kind), &metadata.into(), length).map_err(not_encoded)?;
+        match pieces.first_mut() {
+            Some(first) => drop(first.splice(0..0, opening)),
+            None => pieces.push(opening),
+        }
+        if let Some(last) = pieces.last_mut() {
+            last.extend_from_slice(ENVELOPE_END);
+        }
+        if pieces.len() == 1 {
+            return Ok(self.response(Body::from(pieces.remove(0))));
+        }
+        let chunks = pieces.into_iter().map(|piece| Ok::<_, Aborted>(Bytes::from(piece)));
+        Ok(self.response(Body::stream(futures::stream::iter(chunks))))
+    }
+
     fn item(&self, stored: &[u8]) -> Result<Value, Error> {
         match self.form.view {
             View::Whole if self.resource_type.protobuf => parse(&self.resource_type.shown(stored)?),
             View::Whole => parse(&view::whole(&self.resource_type, &self.resource_type.shown(stored)?)),
-            View::Metadata => Ok(view::metadata(&parse(stored)?)),
+            View::Metadata => parse(&view::metadata_of(stored)?),
             View::Table => Ok(view::row_of(&self.resource_type, self.include.clone()?, &parse(stored)?)),
         }
     }
@@ -127,11 +162,53 @@ impl ListFrame {
     }
 
     fn kind(&self) -> (String, String) {
-        let of_meta = |kind: &str| (kind.to_owned(), "meta.k8s.io/v1".to_owned());
+        let of_meta = |kind: &str| (kind.to_owned(), METADATA.0.to_owned());
         match self.form.view {
             View::Whole => (self.resource_type.list_kind(), self.resource_type.api_version()),
             View::Metadata => of_meta("PartialObjectMetadataList"),
             View::Table => of_meta("Table"),
+        }
+    }
+}
+
+/// A list that is read as a whole before it is written.
+pub(crate) struct Collected<'f> {
+    frame: &'f ListFrame,
+    items: Items<'f>,
+}
+
+enum Items<'f> {
+    Values(Vec<Value>),
+    /// One piece for each time that something was added.
+    Messages(Messages<'f>, Vec<Vec<u8>>),
+}
+
+impl Collected<'_> {
+    /// Adds stored objects.
+    pub fn add<'b>(&mut self, stored: impl IntoIterator<Item = &'b Bytes>) -> Result<(), Error> {
+        match &mut self.items {
+            Items::Values(values) => {
+                for stored in stored {
+                    values.push(self.frame.item(stored)?);
+                }
+            }
+            Items::Messages(messages, pieces) => {
+                let mut piece = Vec::new();
+                for stored in stored {
+                    messages.item(stored, &mut piece)?;
+                }
+                pieces.push(piece);
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer.
+    pub fn finish(self, metadata: &ListMetadata) -> Result<Response<Body>, Error> {
+        let metadata = self.frame.metadata(metadata);
+        match self.items {
+            Items::Values(values) => self.frame.of_trees(values, metadata),
+            Items::Messages(_, pieces) => self.frame.of_messages(pieces, metadata),
         }
     }
 }

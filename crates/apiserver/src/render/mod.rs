@@ -2,6 +2,7 @@
 
 mod event;
 mod list;
+mod message;
 mod view;
 
 use std::fmt::Display;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 pub(crate) use event::{EventFrame, EventName};
 pub(crate) use list::ListFrame;
 
+use self::message::Messages;
 use crate::body::Body;
 use crate::registry::Object;
 use crate::request::negotiate::{Encoding, Form, View};
@@ -28,18 +30,21 @@ use crate::verbs::Call;
 
 /// An answer with one object.
 pub(crate) fn object(call: &Call, status: StatusCode, stored: &Bytes) -> Result<Response<Body>, Error> {
-    let bytes = if call.form == Form::STORED {
-        view::whole(&call.resource_type, &call.resource_type.shown(stored)?)
-    } else {
-        let value = match call.form.view {
-            View::Whole => parse(&view::whole(&call.resource_type, &call.resource_type.shown(stored)?))?,
-            View::Metadata => view::metadata(&parse(stored)?),
-            View::Table => {
-                let rows = vec![view::row(call, &parse(stored)?)?];
-                view::table(&call.resource_type, &view::version_of(stored)?, rows)
-            }
-        };
-        encode(call.form, &value)?
+    let resource_type = &call.resource_type;
+    let bytes = match (call.form.view, call.form.encoding) {
+        (View::Table, _) => {
+            let rows = vec![view::row(call, &parse(stored)?)?];
+            encode(call.form, &view::table(resource_type, &view::version_of(stored)?, rows))?
+        }
+        (view, Encoding::Protobuf) => Messages::new(resource_type, view).object(stored)?.into(),
+        (view, encoding) => {
+            let text = match view {
+                View::Metadata => view::metadata_of(stored)?,
+                View::Whole | View::Table => view::whole(resource_type, &resource_type.shown(stored)?),
+            };
+            let is_done = encoding == Encoding::Json && !call.form.pretty;
+            if is_done { text } else { encode(call.form, &parse(&text)?)? }
+        }
     };
     let mut response = respond(call.form.encoding.media_type(), bytes);
     *response.status_mut() = status;
@@ -66,7 +71,7 @@ pub(crate) fn done(call: &Call) -> Result<Response<Body>, Error> {
 
 /// An answer with a list of which all objects are at hand.
 pub(crate) fn list(call: &Call, revision: Revision, items: Vec<Bytes>) -> Result<Response<Body>, Error> {
-    ListFrame::new(call).of_values(items, revision)
+    ListFrame::new(call).of_values(&items, revision)
 }
 
 /// An object that was never written, for dry runs: it has no resourceVersion.
@@ -114,8 +119,10 @@ pub(crate) fn wants_pretty(query: &Query, headers: &HeaderMap) -> bool {
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, Error> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        tracing::error!(%error, "a stored object cannot be read");
-        Error::Internal { message: "a stored object cannot be read".to_owned() }
-    })
+    serde_json::from_slice(bytes).map_err(unreadable)
+}
+
+fn unreadable(error: impl Display) -> Error {
+    tracing::error!(%error, "a stored object cannot be read");
+    Error::Internal { message: "a stored object cannot be read".to_owned() }
 }

@@ -3,8 +3,11 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use model::encoded::split_version;
 use model::error::Error;
+use model::json::outline::{Json, Outline};
 use serde_json::{Value, json};
 
+use super::message::METADATA;
+use super::unreadable;
 use crate::registry::{ResourceType, Served};
 use crate::verbs::Call;
 
@@ -16,16 +19,35 @@ pub fn whole(served: &Served, shown: &[u8]) -> Bytes {
 }
 
 /// As [`whole`], into a buffer.
-pub fn write_whole(out: &mut BytesMut, served: &Served, shown: &[u8]) {
+pub fn write_whole(out: &mut impl BufMut, served: &Served, shown: &[u8]) {
     out.put_slice(&served.opening);
     out.put_slice(split_version(shown).1);
 }
 
+/// The metadata of a stored object, as JSON.
+pub fn metadata_of(stored: &[u8]) -> Result<Bytes, Error> {
+    let mut out = BytesMut::new();
+    write_metadata(&mut out, stored)?;
+    Ok(out.freeze())
+}
+
+/// As [`metadata_of`], into a buffer.
+pub fn write_metadata(out: &mut impl BufMut, stored: &[u8]) -> Result<(), Error> {
+    let mut outline = Outline::default();
+    let object = outline.read(stored).map_err(unreadable)?;
+    let (api_version, kind) = METADATA;
+    out.put_slice(format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":"#).as_bytes());
+    out.put_slice(object.member("metadata").map_or(b"{}", Json::raw));
+    out.put_slice(b"}");
+    Ok(())
+}
+
 /// The metadata of an object.
 pub fn metadata(object: &Value) -> Value {
+    let (api_version, kind) = METADATA;
     json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "kind": kind,
+        "apiVersion": api_version,
         "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
     })
 }

@@ -30,11 +30,12 @@ pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     let first = reader.next().await?;
     let frame = ListFrame::new(&call);
     if !frame.streams() {
-        let mut items = first;
+        let mut collected = frame.collect();
+        collected.add(first.iter().map(|item| &item.value))?;
         while !reader.done() {
-            items.extend(reader.next().await?);
+            collected.add(reader.next().await?.iter().map(|item| &item.value))?;
         }
-        return frame.collected(items, &reader.metadata());
+        return collected.finish(&reader.metadata());
     }
     Ok(frame.response(Body::stream(stream(frame.clone(), reader, first))))
 }

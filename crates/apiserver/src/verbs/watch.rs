@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::StreamExt;
 use http::Response;
 use model::Revision;
@@ -147,7 +147,7 @@ impl Feed {
     async fn state(&mut self) -> Result<Bytes, Error> {
         let Phase::State(reader, scope) = &mut self.phase else { return Ok(Bytes::new()) };
         let items = reader.next().await?;
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         for item in &items {
             self.frame.write_stored(&mut out, EventName::Added, &item.value)?;
         }
@@ -159,7 +159,7 @@ impl Feed {
                 self.frame.write_bookmark(&mut out, revision, true)?;
             }
         }
-        Ok(out.freeze())
+        Ok(out.into())
     }
 
     /// The next changes, a bookmark, or the end.
@@ -203,16 +203,16 @@ impl Feed {
         if let [event] = events.as_slice() {
             return self.frame.shared(event).await;
         }
-        let mut out = BytesMut::with_capacity(PIECE);
+        let mut out = Vec::with_capacity(PIECE);
         for event in &events {
             out.extend_from_slice(&self.frame.shared(event).await?);
         }
-        Ok(out.freeze())
+        Ok(out.into())
     }
 
     fn bookmark(&mut self, position: Revision) -> Result<Bytes, Error> {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         self.frame.write_bookmark(&mut out, position, false)?;
-        Ok(out.freeze())
+        Ok(out.into())
     }
 }

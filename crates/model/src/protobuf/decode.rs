@@ -132,7 +132,8 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     /// Adds a message to an object: a message that comes in two parts is the sum of both.
     fn message(&self, of: &Type, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Malformed> {
-        self.fields(of, of.wire(), bytes, object)?;
+        let mut known = if object.is_empty() { Known::Some(0) } else { Known::Any };
+        self.fields(of, of.wire(), bytes, (object, &mut known))?;
         finish(self.schema, of, object);
         Ok(())
     }
@@ -149,14 +150,15 @@ impl Decoder<'_> {
         of: &Type,
         tags: &Tags,
         bytes: &[u8],
-        object: &mut Map<String, Value>,
+        (object, known): (&mut Map<String, Value>, &mut Known),
     ) -> Result<(), Malformed> {
         let mut reader = Reader(bytes);
         while let Some((tag, wire)) = reader.field(&of.name)? {
             match (tags.get(tag), wire) {
                 (Some(Entry::Field(index)), wire) => {
                     let field = &of.fields()[usize::from(*index)];
-                    if let Some(value) = object.get_mut(&*field.name) {
+                    let is_again = known.meets(*index);
+                    if let Some(value) = is_again.then(|| object.get_mut(&*field.name)).flatten() {
                         self.value(field, &field.shape, wire, value)?;
                     } else if !is_left_out(field, wire) {
                         let mut value = Value::Null;
@@ -165,7 +167,7 @@ impl Decoder<'_> {
                     }
                 }
                 (Some(Entry::Embedded(inner)), Wire::Bytes(bytes)) => {
-                    self.deeper()?.fields(of, inner, bytes, object)?;
+                    self.deeper()?.fields(of, inner, bytes, (object, &mut *known))?;
                 }
                 (Some(Entry::Embedded(_)) | None, _) => {}
             }
@@ -314,6 +316,28 @@ impl Decoder<'_> {
             });
         }
         serde_json::from_slice(raw).map_err(|problem| Malformed::Value(problem.to_string()))
+    }
+}
+
+/// Which fields an object may have already: nearly every field comes once, and need not be looked for.
+enum Known {
+    /// Those whose bits are set.
+    Some(u64),
+    /// Any.
+    Any,
+}
+
+impl Known {
+    /// Whether a field may be there already; from now on it may.
+    fn meets(&mut self, index: u16) -> bool {
+        match self {
+            Self::Some(bits) if index < 64 => {
+                let is_there = *bits & (1 << index) != 0;
+                *bits |= 1 << index;
+                is_there
+            }
+            Self::Some(_) | Self::Any => true,
+        }
     }
 }
 

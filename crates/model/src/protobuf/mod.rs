@@ -10,7 +10,7 @@ mod tests;
 mod wire;
 
 pub use decode::{DecodeError, Decoded, decode, decode_message};
-pub use encode::{EncodeError, encode, encode_message, watch_event};
+pub use encode::{ENVELOPE_END, EncodeError, Encoder, encode, watch_event};
 pub use wire::Malformed;
 
 /// What every encoded object begins with.

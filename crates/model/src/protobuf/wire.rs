@@ -130,6 +130,12 @@ impl<'a> Reader<'a> {
     }
 
     pub fn varint(&mut self) -> Result<u64, Malformed> {
+        if let Some((&byte, rest)) = self.0.split_first()
+            && byte < 0x80
+        {
+            self.0 = rest;
+            return Ok(u64::from(byte));
+        }
         let mut value = 0u64;
         for shift in (0..).step_by(7) {
             if shift >= 64 {
@@ -154,30 +160,56 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+pub fn put_key(out: &mut Vec<u8>, tag: u32, wire_type: u8) {
+    put_varint(out, u64::from(tag) << 3 | u64::from(wire_type));
+}
+
 pub fn put_int(out: &mut Vec<u8>, tag: u32, value: i64) {
-    put_varint(out, u64::from(tag) << 3);
+    put_key(out, tag, 0);
     put_varint(out, value.cast_unsigned());
 }
 
 pub fn put_double(out: &mut Vec<u8>, tag: u32, value: f64) {
-    put_varint(out, u64::from(tag) << 3 | 1);
+    put_key(out, tag, 1);
     out.extend_from_slice(&value.to_le_bytes());
 }
 
 pub fn put_bytes(out: &mut Vec<u8>, tag: u32, value: &[u8]) {
-    put_varint(out, u64::from(tag) << 3 | 2);
+    put_key(out, tag, 2);
     put_varint(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
 /// Writes a message whose length is known only after it was written.
 pub fn put_message(out: &mut Vec<u8>, tag: u32, write: impl FnOnce(&mut Vec<u8>)) {
-    put_varint(out, u64::from(tag) << 3 | 2);
-    let start = out.len();
+    let start = begin(out, tag);
     write(out);
-    let mut length = Vec::with_capacity(5);
-    put_varint(&mut length, (out.len() - start) as u64);
-    out.splice(start..start, length);
+    end(out, start);
+}
+
+/// Begins a message whose length is not known yet, and says where it begins, which [`end`] must know. Most messages
+/// are short: there is room for a length of one byte.
+pub fn begin(out: &mut Vec<u8>, tag: u32) -> usize {
+    put_key(out, tag, 2);
+    out.push(0);
+    out.len()
+}
+
+/// Ends a message: now its length goes in front of it.
+pub fn end(out: &mut Vec<u8>, start: usize) {
+    let length = out.len() - start;
+    if length < 0x80 {
+        out[start - 1] = length as u8;
+        return;
+    }
+    let digits = (length.ilog2() / 7 + 1) as usize;
+    let more = digits - 1;
+    out.resize(start + length + more, 0);
+    out.copy_within(start..start + length, start + more);
+    for (at, byte) in out[start - 1..start + more].iter_mut().enumerate() {
+        let goes_on = if at < more { 0x80 } else { 0 };
+        *byte = (length >> (7 * at)) as u8 & 0x7f | goes_on;
+    }
 }
 
 #[cfg(test)]
@@ -204,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_message_gets_its_length_in_front() {
-        for length in [0, 1, 127, 128, 20_000] {
+        for length in [0, 1, 127, 128, 16_383, 16_384, 20_000] {
             let mut out = vec![7];
             put_message(&mut out, 3, |out| out.extend(std::iter::repeat_n(9, length)));
             let mut reader = Reader(&out[1..]);

@@ -352,7 +352,10 @@ impl Field {
 impl Wire {
     /// What a tag stands for, if the message has it.
     pub fn get(&self, tag: u32) -> Option<&Entry> {
-        self.entries.binary_search_by_key(&tag, |entry| entry.0).ok().map(|at| &self.entries[at].1)
+        // Most messages have all tags from one on.
+        let expected = self.entries.get((tag as usize).wrapping_sub(1)).filter(|entry| entry.0 == tag);
+        let search = || self.entries.binary_search_by_key(&tag, |entry| entry.0).ok();
+        expected.or_else(|| search().map(|at| &self.entries[at])).map(|entry| &entry.1)
     }
 
     /// All tags in order.
