@@ -39,8 +39,10 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         let body = String::from_utf8_lossy(&call.body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
     }
-    shape(call, object, duplicate_fields(&duplicates), validation)
-        .map_err(|unfit| unfit.of_body(resource_type))
+    // Protobuf has nothing but what its type has, in the form that a check would leave.
+    let is_checked = encoding == Encoding::Protobuf;
+    let sent = Sent { object, complaints: duplicate_fields(&duplicates), is_checked };
+    fit(call, sent, validation).map_err(|unfit| unfit.of_body(resource_type))
 }
 
 /// Kubernetes' words for protobuf that cannot be read.
@@ -89,10 +91,23 @@ impl Unfit {
 /// of what does not belong there.
 pub fn shape(
     call: &Call,
-    mut object: Object,
-    mut complaints: Vec<String>,
+    object: Object,
+    complaints: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Object, Unfit> {
+    fit(call, Sent { object, complaints, is_checked: false }, validation)
+}
+
+/// An object as it came, and what is odd about it.
+struct Sent {
+    object: Object,
+    complaints: Vec<String>,
+    /// Whether it is known to have known fields and right types only.
+    is_checked: bool,
+}
+
+fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, Unfit> {
+    let Sent { mut object, mut complaints, is_checked } = sent;
     let resource_type = &call.resource_type;
     match &resource_type.custom {
         Some(_) => check_custom_kind(resource_type, &object).map_err(Unfit::Other)?,
@@ -106,7 +121,9 @@ pub fn shape(
         version: resource_type.version.clone(),
         reason,
     };
-    complaints.extend(resource_type.strategy.decode(&mut object).map_err(unfit)?);
+    if !is_checked {
+        complaints.extend(resource_type.strategy.decode(&mut object).map_err(unfit)?);
+    }
     if let Some(conversion) = resource_type.conversion() {
         (conversion.to_stored)(&mut object);
     }

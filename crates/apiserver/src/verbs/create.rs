@@ -7,7 +7,7 @@ use model::apply::Tracked;
 use model::error::{Error, FieldError};
 use model::names;
 use model::validation::validate_object_meta;
-use model::{ObjectKey, Revision, Uid};
+use model::{ObjectKey, Uid};
 use store::Write;
 
 use super::body;
@@ -64,14 +64,13 @@ pub async fn create_object(
 
 async fn create_tracked(
     call: &Call,
-    (object, tracked): (Object, Option<&Tracked>),
+    (mut object, tracked): (Object, Option<&Tracked>),
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     check_place(call, &object)?;
     definition::check_create(call, metadata::text(&object, "name"))?;
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
-    let mut object = object;
     complete(call, &mut object);
     let tracked = match tracked {
         Some(tracked) => Cow::Borrowed(tracked),
@@ -80,13 +79,18 @@ async fn create_tracked(
     let name = metadata::text(&object, "name").to_owned();
     let request = Request::create(call, &name, options.dry_run);
     if let Err(refused) = request.admit(Some(&mut object)).await {
-        namespace::check(call, &object).await?;
+        namespace::check(call, namespace::name_in_messages(&object)).await?;
         return Err(refused);
     }
+    let sent = Sent::of(&object);
+    // What is set at random or handed out is set anew in each attempt. Most objects have nothing of that, and need no copy.
+    let is_copied = generated || call.resource_type.strategy.allocates();
     let mut names = if generated { NAME_ATTEMPTS } else { 1 };
     let mut contested = 0;
     loop {
-        match attempt(&request, (&object, &tracked), contested > 0).await? {
+        let mut copy = is_copied.then(|| object.clone());
+        let candidate = copy.as_mut().unwrap_or(&mut object);
+        match attempt(&request, &sent, (candidate, &tracked), contested > 0).await? {
             Outcome::Made(value) => return render::object(call, StatusCode::CREATED, &value),
             Outcome::ClaimTaken if contested < CLAIM_ATTEMPTS => contested += 1,
             Outcome::ClaimTaken => {
@@ -113,20 +117,35 @@ enum Outcome {
     ClaimTaken,
 }
 
+/// What has to be known of an object as it was sent, once the server has set what it decides.
+struct Sent {
+    name: String,
+    has_version: bool,
+}
+
+impl Sent {
+    fn of(object: &Object) -> Self {
+        // What is no number is no version, and does no harm.
+        let version = metadata::text(object, "resourceVersion").parse::<u64>();
+        let has_version = version.is_ok_and(|version| version != 0);
+        Self { name: namespace::name_in_messages(object).to_owned(), has_version }
+    }
+}
+
 async fn attempt(
     request: &Request<'_>,
-    (object, tracked): (&Object, &Tracked),
+    sent: &Sent,
+    (candidate, tracked): (&mut Object, &Tracked),
     contested: bool,
 ) -> Result<Outcome, Error> {
     let call = request.call;
-    let mut candidate = object.clone();
-    fill(call, &mut candidate);
-    if let Err(fault) = check(request, (object, tracked), &mut candidate, contested).await {
-        namespace::check(call, object).await?;
+    fill(call, candidate);
+    if let Err(fault) = check(request, sent, (candidate, tracked), contested).await {
+        namespace::check(call, &sent.name).await?;
         return Err(fault);
     }
-    let key = call.key_of(metadata::text(&candidate, "name"));
-    let committed = commit(request, &key, (&candidate, tracked)).await;
+    let key = call.key_of(metadata::text(candidate, "name"));
+    let committed = commit(request, &key, (candidate, tracked)).await;
     request.release();
     match committed {
         Ok(value) => Ok(Outcome::Made(value)),
@@ -134,15 +153,15 @@ async fn attempt(
         Err(Failure::Store(error)) if definition::has_moved(call, &error) => Err(Error::DefinitionChanged),
         Err(Failure::Store(error)) if claims::was_contested(&error, &key) => Ok(Outcome::ClaimTaken),
         Err(Failure::Store(store::Error::AlreadyExists { .. })) => Ok(Outcome::NameTaken(key.name)),
-        Err(Failure::Store(error)) => Err(namespace::refusal(call, object, error)),
+        Err(Failure::Store(error)) => Err(namespace::refusal(call, &sent.name, error)),
     }
 }
 
 /// Makes an object ready to be written, if it may be.
 async fn check(
     request: &Request<'_>,
-    (object, tracked): (&Object, &Tracked),
-    candidate: &mut Object,
+    sent: &Sent,
+    (candidate, tracked): (&mut Object, &Tracked),
     contested: bool,
 ) -> Result<(), Error> {
     let (call, strategy) = (request.call, &request.call.resource_type.strategy);
@@ -150,7 +169,7 @@ async fn check(
     strategy.prepare_create(candidate);
     let made = metadata::text(candidate, "creationTimestamp").to_owned();
     strategy.stamp(candidate, None, &call.writer(&made));
-    validate(call, object, candidate, tracked)?;
+    validate(call, sent, candidate, tracked)?;
     definition::settle(call, candidate, &made);
     call.warnings.extend(strategy.warnings(candidate, None));
     strategy.canonicalize(candidate);
@@ -206,7 +225,7 @@ fn fill(call: &Call, object: &mut Object) {
 }
 
 /// Checks what the server made of the object, then what was sent.
-fn validate(call: &Call, sent: &Object, object: &Object, tracked: &Tracked) -> Result<(), Error> {
+fn validate(call: &Call, sent: &Sent, object: &Object, tracked: &Tracked) -> Result<(), Error> {
     let resource_type = &call.resource_type;
     let name = metadata::text(object, "name");
     let mut errors: Vec<FieldError> =
@@ -216,8 +235,7 @@ fn validate(call: &Call, sent: &Object, object: &Object, tracked: &Tracked) -> R
     if !errors.is_empty() {
         return Err(resource_type.invalid(name, errors));
     }
-    // What is no number is no version, and does no harm.
-    if metadata::text(sent, "resourceVersion").parse::<u64>().is_ok_and(|version| version != 0) {
+    if sent.has_version {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Error::BadRequest { message: message.to_owned() });
     }
@@ -241,15 +259,13 @@ async fn commit(
     let uid = Uid(metadata::text(object, "uid").to_owned());
     let attributes = attributes(&call.resource_type, object);
     let body = call.resource_type.sealed_with(object, tracked.json.as_deref()).await?;
-    let fallback = body.clone();
     writes.push(Write::Create { key: key.clone(), uid, attributes, body });
     writes.extend(claims::steps(call, Some(object), None).await?);
     writes.extend(request.take_writes());
     let written = call.write(writes).await?;
-    match written.into_iter().next() {
-        Some(written) => Ok(call.resource_type.of_version(written.value, written.revision).await?),
-        None => Ok(fallback.at(Revision::ZERO)),
-    }
+    let lost = || Error::Internal { message: "the store does not say what it wrote".to_owned() };
+    let written = written.into_iter().next().ok_or_else(lost)?;
+    Ok(call.resource_type.of_version(written.value, written.revision).await?)
 }
 
 /// Why an object was not written: because of the store, or because of itself.

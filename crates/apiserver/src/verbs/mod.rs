@@ -215,21 +215,24 @@ fn find(
     Ok((resource_type.clone(), definition.cloned()))
 }
 
+/// Every verb but the smallest is boxed: else each request would carry room for the largest of them from hand to hand.
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     match verb {
-        _ if call.place.subresource == "scale" => scale::scale(call, verb).await,
-        Verb::Create if call.place.subresource == "eviction" => eviction::create_eviction(call).await,
-        Verb::Create if call.place.subresource == "binding" || call.resource_type.is_binding() => {
-            binding::create_binding(call).await
+        _ if call.place.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,
+        Verb::Create if call.place.subresource == "eviction" => {
+            Box::pin(eviction::create_eviction(call)).await
         }
-        Verb::Create => create::create(call).await,
+        Verb::Create if call.place.subresource == "binding" || call.resource_type.is_binding() => {
+            Box::pin(binding::create_binding(call)).await
+        }
+        Verb::Create => Box::pin(create::create(call)).await,
         Verb::Get => get::get(call).await,
-        Verb::List => list::list(call).await,
-        Verb::Watch => watch::watch(call).await,
-        Verb::Update => update::update(call).await,
-        Verb::Patch => patch::patch(call).await,
-        Verb::Delete => delete::delete(call).await,
-        Verb::DeleteCollection => delete_collection::delete_collection(call).await,
+        Verb::List => Box::pin(list::list(call)).await,
+        Verb::Watch => Box::pin(watch::watch(call)).await,
+        Verb::Update => Box::pin(update::update(call)).await,
+        Verb::Patch => Box::pin(patch::patch(call)).await,
+        Verb::Delete => Box::pin(delete::delete(call)).await,
+        Verb::DeleteCollection => Box::pin(delete_collection::delete_collection(call)).await,
     }
 }
 

@@ -25,15 +25,15 @@ pub fn requirement(call: &Call) -> Option<Write> {
 }
 
 /// Asks for the namespace alone, for what will not be written: Kubernetes looks at it before anything else in the object.
-pub async fn check(call: &Call, object: &Object) -> Result<(), Error> {
+pub async fn check(call: &Call, name: &str) -> Result<(), Error> {
     match call.api.store.write(requirement(call).into_iter().collect()).await {
         Ok(_) => Ok(()),
-        Err(error) => Err(refusal(call, object, error)),
+        Err(error) => Err(refusal(call, name, error)),
     }
 }
 
-/// Why a new object was not written, where that is not because of its own name.
-pub fn refusal(call: &Call, object: &Object, error: store::Error) -> Error {
+/// Why a new object was not written, where that is not because of its own name, which is the one for messages.
+pub fn refusal(call: &Call, name: &str, error: store::Error) -> Error {
     let namespace = call.namespace();
     match error {
         store::Error::NotFound { .. } => Error::NotFound {
@@ -44,7 +44,7 @@ pub fn refusal(call: &Call, object: &Object, error: store::Error) -> Error {
         store::Error::Conflict { .. } => Error::NamespaceTerminating {
             group: call.resource_type.group.clone(),
             resource: call.resource_type.plural.clone(),
-            name: name_in_messages(object).to_owned(),
+            name: name.to_owned(),
             namespace: namespace.to_owned(),
         },
         error => store_error(error),
@@ -52,7 +52,7 @@ pub fn refusal(call: &Call, object: &Object, error: store::Error) -> Error {
 }
 
 /// What Kubernetes calls an object that may have no name yet.
-fn name_in_messages(object: &Object) -> &str {
+pub fn name_in_messages(object: &Object) -> &str {
     let given = ["name", "generateName"].map(|key| metadata::text(object, key));
     given.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")
 }

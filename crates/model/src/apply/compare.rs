@@ -38,9 +38,11 @@ struct Delta<'a> {
 }
 
 impl<'a> Delta<'a> {
-    fn put(&mut self, element: &Element<'a>, inner: Self) {
-        self.removed.children.put(element.clone(), inner.removed);
-        self.changed.children.put(element.clone(), inner.changed);
+    fn put(&mut self, element: Element<'a>, inner: Self) {
+        if !inner.removed.is_nothing() {
+            self.removed.children.put(element.clone(), inner.removed);
+        }
+        self.changed.children.put(element, inner.changed);
     }
 
     fn join(self, other: Self) -> Self {
@@ -126,6 +128,10 @@ fn of_fields<'a>(
     new: Option<&'a Map<String, Value>>,
 ) -> Result<Delta<'a>, String> {
     let mut delta = Delta::default();
+    if old.is_none() {
+        // All of it is new.
+        delta.changed.children = FieldSet::with_room(new.map_or(0, Map::len));
+    }
     let mut was = old.into_iter().flatten().peekable();
     let mut is = new.into_iter().flatten().peekable();
     loop {
@@ -150,14 +156,17 @@ fn of_fields<'a>(
             }
         };
         let Some(node) = map.child(name) else { continue };
-        delta.put(&Element::field(name), walk(node, before, after)?);
+        delta.put(Element::field(name), walk(node, before, after)?);
     }
     Ok(delta)
 }
 
+/// An item of a list: what identifies it, and whether it is one of now.
+type Item<'a> = (Element<'a>, bool, &'a Value);
+
 /// Items are compared with those that have the same key. Of a key that comes more than once the items are compared as a whole.
 fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<Delta<'a>, String> {
-    let mut all = Vec::with_capacity(old.len() + new.len());
+    let mut all: Vec<Item<'a>> = Vec::with_capacity(old.len() + new.len());
     for (is_new, side) in [(false, old), (true, new)] {
         for (at, item) in side.iter().enumerate() {
             let element = list.element(item).map_err(|problem| format!("element {at}: {problem}"))?;
@@ -166,29 +175,28 @@ fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<De
     }
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let mut delta = Delta::default();
-    for same in all.chunk_by(|a, b| a.0 == b.0) {
-        let of = |wanted: bool| {
-            same.iter().filter(move |(_, is_new, _)| *is_new == wanted).map(|(_, _, item)| *item)
-        };
-        let (was, is): (Vec<&Value>, Vec<&Value>) = (of(false).collect(), of(true).collect());
-        let inner = match (was.as_slice(), is.as_slice()) {
-            ([] | [_], [] | [_]) => walk(list.item, was.first().copied(), is.first().copied())?,
+    for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
+        // The order is stable: what was comes before what is.
+        let (was, is) = same.split_at(same.partition_point(|(_, is_new, _)| !is_new));
+        let first = |side: &[Item<'a>]| side.first().map(|(_, _, item)| *item);
+        let inner = match (was, is) {
+            ([] | [_], [] | [_]) => walk(list.item, first(was), first(is))?,
             ([_, _, ..], [_, _, ..]) => {
-                let is_same = was.len() == is.len() && was.iter().zip(&is).all(|(a, b)| equal(a, b));
+                let is_same = was.len() == is.len() && was.iter().zip(is).all(|(a, b)| equal(a.2, b.2));
                 Delta { changed: Part { member: !is_same, ..Part::default() }, ..Delta::default() }
             }
             ([_, _, ..], _) => {
-                let mut inner = walk(list.item, None, is.first().copied())?;
+                let mut inner = walk(list.item, None, first(is))?;
                 inner.removed.member = true;
                 inner
             }
             (_, _) => {
-                let mut inner = walk(list.item, was.first().copied(), None)?;
+                let mut inner = walk(list.item, first(was), None)?;
                 inner.changed.member = true;
                 inner
             }
         };
-        delta.put(&same[0].0, inner);
+        delta.put(std::mem::replace(&mut same[0].0, Element::Index(0)), inner);
     }
     Ok(delta)
 }

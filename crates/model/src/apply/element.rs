@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::encoding::{push_text, push_value};
 use crate::error::quote;
 
 /// What selects a field of a struct, an entry of a map or an item of a list.
@@ -70,15 +71,15 @@ impl<'a> Element<'a> {
                     if at > 0 {
                         out.push(',');
                     }
-                    out.push_str(&Value::from(&**name).to_string());
+                    push_text(out, name);
                     out.push(':');
-                    out.push_str(&value.to_string());
+                    push_value(out, value);
                 }
                 out.push('}');
             }
             Self::Value(value) => {
                 out.push_str("v:");
-                out.push_str(&value.to_string());
+                push_value(out, value);
             }
             Self::Index(index) => {
                 out.push_str("i:");

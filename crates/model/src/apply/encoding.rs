@@ -39,19 +39,37 @@ impl<'a> FieldSet<'a> {
     }
 }
 
-/// Nearly every element is the name of a field, which needs no escapes.
 fn write_name(element: &Element<'_>, out: &mut String, scratch: &mut String) {
-    if let Element::Field(name) = element
-        && name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
-    {
-        out.push_str("\"f:");
-        out.push_str(name);
-        out.push('"');
-        return;
-    }
     scratch.clear();
     element.write(scratch);
-    out.push_str(&Value::from(scratch.as_str()).to_string());
+    push_text(out, scratch);
+}
+
+/// Writes a JSON string. What needs the rarer escapes is left to the library.
+pub(super) fn push_text(out: &mut String, text: &str) {
+    if text.bytes().any(|byte| byte < b' ') {
+        out.push_str(&Value::from(text).to_string());
+        return;
+    }
+    out.push('"');
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if matches!(byte, b'"' | b'\\') {
+            out.push_str(&text[from..at]);
+            out.push('\\');
+            from = at;
+        }
+    }
+    out.push_str(&text[from..]);
+    out.push('"');
+}
+
+/// Writes a JSON value.
+pub(super) fn push_value(out: &mut String, value: &Value) {
+    match value {
+        Value::String(text) => push_text(out, text),
+        other => out.push_str(&other.to_string()),
+    }
 }
 
 fn decode(value: &Value, depth: usize) -> Result<Part<'_>, NoElement> {

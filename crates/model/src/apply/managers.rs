@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::encoding::push_text;
 use super::set::FieldSet;
 use crate::error::is_printable;
 use crate::validation::MAX_FIELD_MANAGER_BYTES;
@@ -199,25 +200,24 @@ fn decode_entry(entry: &Value, at: usize) -> Result<Manager<'_>, String> {
 }
 
 fn write(manager: &Manager<'_>, out: &mut String) {
-    let text = |text: &str| Value::from(text).to_string();
     out.push_str("{\"apiVersion\":");
-    out.push_str(&text(&manager.api_version));
+    push_text(out, &manager.api_version);
     out.push_str(",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":");
     manager.fields.encode(out);
     if !manager.name.is_empty() {
         out.push_str(",\"manager\":");
-        out.push_str(&text(&manager.name));
+        push_text(out, &manager.name);
     }
     out.push_str(",\"operation\":\"");
     out.push_str(manager.operation.name());
     out.push('"');
     if !manager.subresource.is_empty() {
         out.push_str(",\"subresource\":");
-        out.push_str(&text(&manager.subresource));
+        push_text(out, &manager.subresource);
     }
     if let Some(time) = &manager.time {
         out.push_str(",\"time\":");
-        out.push_str(&text(time));
+        push_text(out, time);
     }
     out.push('}');
 }

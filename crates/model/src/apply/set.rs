@@ -31,12 +31,22 @@ pub(super) struct Part<'a> {
 
 impl Part<'_> {
     pub const MEMBER: Self = Self { member: true, children: FieldSet { entries: Vec::new() } };
+
+    /// Whether nothing was found.
+    pub fn is_nothing(&self) -> bool {
+        !self.member && self.children.is_empty()
+    }
 }
 
 impl<'a> FieldSet<'a> {
     /// The empty set.
     pub const fn new() -> Self {
         Self { entries: Vec::new() }
+    }
+
+    /// The empty set, with room for so many entries.
+    pub(super) fn with_room(entries: usize) -> Self {
+        Self { entries: Vec::with_capacity(entries) }
     }
 
     /// The set of one path.
@@ -66,7 +76,7 @@ impl<'a> FieldSet<'a> {
 
     /// Puts a part at an element; most often it comes after all others.
     pub(super) fn put(&mut self, element: Element<'a>, part: Part<'a>) {
-        if !part.member && part.children.is_empty() {
+        if part.is_nothing() {
             return;
         }
         let entry = Entry { element, member: part.member, children: part.children };

@@ -64,5 +64,8 @@ fn escape(out: &mut String, prefix: &str, width: usize, character: char) {
 /// Rust and Go agree on what is printable; Rust's test is to be had through `escape_debug` only. It escapes
 /// combining characters at the start of a text, hence the letter in front.
 pub fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return matches!(character, ' '..='~');
+    }
     format!("a{character}").escape_debug().nth(1) == Some(character)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::env;
 use super::fields::{
-    Errors, invalid, object, objects, one_of, require, require_one_of, set_text, texts, under,
+    Errors, at, invalid, object, objects, one_of, require, require_one_of, set_text, texts, under,
 };
 use super::handlers::{check_lifecycle, check_probes};
 use super::mounts;
@@ -62,7 +62,7 @@ fn check_regular(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
     let mut names = BTreeSet::new();
     let grace = around.grace();
     for (index, container) in objects(around.spec, "containers") {
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         check_common(errors, around, container, &path);
         let name = text(container, &["name"]);
         if !names.insert(name) {
@@ -74,7 +74,7 @@ fn check_regular(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
     }
     let mut ports = BTreeSet::new();
     for (index, container) in objects(around.spec, "containers") {
-        host_port_conflicts(errors, container, &format!("{path}[{index}]"), &mut ports);
+        host_port_conflicts(errors, container, &at(path, index), &mut ports);
     }
 }
 
@@ -84,7 +84,7 @@ fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
     let grace = around.grace();
     for (index, container) in objects(around.spec, "initContainers") {
         let list = path;
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         check_common(errors, around, container, &path);
         let policy = set_text(container, "restartPolicy");
         if policy == Some("Always") {
@@ -138,7 +138,7 @@ fn check_later(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
     let others: BTreeSet<&str> = of("containers").chain(of("initContainers")).collect();
     let mut names = others.clone();
     for (index, container) in objects(around.spec, "ephemeralContainers") {
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         check_common(errors, around, container, &path);
         check_image_spaces(errors, container, &path);
         let name = text(container, &["name"]);
@@ -206,7 +206,7 @@ fn check_common(errors: &mut Errors, around: &Surroundings<'_>, container: &Obje
 fn check_ports(errors: &mut Errors, container: &Object, path: &str) {
     let mut names = BTreeSet::new();
     for (index, port) in objects(container, "ports") {
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         let name = text(port, &["name"]);
         if !name.is_empty() {
             let problems = bad_port_name(&under(&path, "name"), name);
@@ -247,7 +247,7 @@ fn check_resize_policy(errors: &mut Errors, container: &Object, path: &str, pod_
     for (index, policy) in objects(container, "resizePolicy") {
         let (resource, restart) = (text(policy, &["resourceName"]), text(policy, &["restartPolicy"]));
         if !seen.insert(resource) {
-            errors.push(FieldError::duplicate(format!("{path}[{index}]"), resource));
+            errors.push(FieldError::duplicate(at(path, index), resource));
         }
         let named: [(&str, &[&str]); 2] =
             [(resource, &["cpu", "memory"]), (restart, &["NotRequired", "RestartContainer"])];

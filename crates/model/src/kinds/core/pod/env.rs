@@ -1,6 +1,6 @@
 //! Variables of containers and where their values come from.
 
-use super::fields::{Errors, invalid, no_backsteps, object, objects, under};
+use super::fields::{Errors, at, invalid, no_backsteps, object, objects, under};
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::core::data::key_problems;
@@ -42,7 +42,7 @@ const UNITS_RULE: &str = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1E
 pub fn check(errors: &mut Errors, container: &Object, path: &str) {
     let list = under(path, "env");
     for (index, variable) in objects(container, "env") {
-        let path = format!("{list}[{index}]");
+        let path = at(&list, index);
         match text(variable, &["name"]) {
             "" => errors.push(FieldError::required(under(&path, "name"), "")),
             name => invalid(errors, &under(&path, "name"), name, name_problems(name)),
@@ -121,7 +121,7 @@ fn check_file_key(errors: &mut Errors, selector: &Object, path: &str) {
 
 fn check_env_from(errors: &mut Errors, container: &Object, list: &str) {
     for (index, from) in objects(container, "envFrom") {
-        let path = format!("{list}[{index}]");
+        let path = at(list, index);
         let prefix = text(from, &["prefix"]);
         invalid(errors, &under(&path, "prefix"), prefix, name_problems(prefix));
         let mut sources = 0;

@@ -39,14 +39,19 @@ pub fn set_number(of: &Object, field: &str) -> Option<i64> {
 
 /// A field of the object at a path.
 pub fn under(path: &str, field: &str) -> String {
-    format!("{path}.{field}")
+    [path, ".", field].concat()
+}
+
+/// An item of the list at a path.
+pub fn at(path: &str, index: usize) -> String {
+    [path, "[", itoa::Buffer::new().format(index), "]"].concat()
 }
 
 /// The containers of all kinds with their paths, in the order in which Kubernetes visits them.
 pub fn all_containers<'a>(spec: &'a Object, path: &str) -> impl Iterator<Item = (String, &'a Object)> {
     ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |field| {
-        let path = format!("{path}.{field}");
-        objects(spec, field).map(move |(index, container)| (format!("{path}[{index}]"), container))
+        let path = under(path, field);
+        objects(spec, field).map(move |(index, container)| (at(&path, index), container))
     })
 }
 
@@ -66,7 +71,8 @@ pub fn require(errors: &mut Errors, of: &Object, path: &str, field: &str) {
 pub fn require_one_of(errors: &mut Errors, of: &Object, path: &str, field: &str, supported: &[&str]) {
     match text(of, &[field]) {
         "" => errors.push(FieldError::required(under(path, field), "")),
-        value => one_of(errors, &under(path, field), value, supported),
+        value if supported.contains(&value) => {}
+        value => errors.push(FieldError::not_supported(under(path, field), value, supported)),
     }
 }
 

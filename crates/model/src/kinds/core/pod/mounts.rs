@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::fields::{Errors, descending, objects, one_of, set_text, under};
+use super::fields::{Errors, at, descending, objects, one_of, set_text, under};
 use super::volumes::Volumes;
 use crate::error::FieldError;
 use crate::kinds::Object;
@@ -26,7 +26,7 @@ fn has(container: &Object, list: &str, field: &str, value: &str) -> bool {
 fn check_mounts(errors: &mut Errors, container: &Object, list: &str, volumes: &Volumes<'_>) {
     let mut points = BTreeSet::new();
     for (index, mount) in objects(container, "volumeMounts") {
-        let path = format!("{list}[{index}]");
+        let path = at(list, index);
         let (name, point) = (text(mount, &["name"]), text(mount, &["mountPath"]));
         if name.is_empty() {
             errors.push(FieldError::required(under(&path, "name"), ""));
@@ -94,7 +94,7 @@ fn check_mount_options(errors: &mut Errors, container: &Object, mount: &Object, 
 fn check_devices(errors: &mut Errors, container: &Object, list: &str, volumes: &Volumes<'_>) {
     let (mut names, mut targets) = (BTreeSet::new(), BTreeSet::new());
     for (index, device) in objects(container, "volumeDevices") {
-        let path = format!("{list}[{index}]");
+        let path = at(list, index);
         let (name, target) = (text(device, &["name"]), text(device, &["devicePath"]));
         let wrong =
             |field: &str, value: &str, rule: &str| FieldError::invalid(under(&path, field), value, rule);

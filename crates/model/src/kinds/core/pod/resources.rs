@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::fields::{Errors, all_containers, object, objects, under};
+use super::fields::{Errors, all_containers, at, object, objects, under};
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::core::resource_name::{
@@ -154,7 +154,7 @@ fn bad_request(
 fn bad_claims(errors: &mut Errors, resources: &Object, path: &str, known: &[&str]) {
     let mut seen: Vec<String> = Vec::new();
     for (index, claim) in objects(resources, "claims") {
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         let (name, request) = (text(claim, &["name"]), text(claim, &["request"]));
         if name.is_empty() {
             errors.push(FieldError::required(path, ""));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fields::{Errors, invalid, object, objects, one_of, set_number, set_text, texts, under};
+use super::fields::{Errors, at, invalid, object, objects, one_of, set_number, set_text, texts, under};
 use crate::error::FieldError;
 use crate::kinds::Object;
 use crate::kinds::core::node_selector::{bad_node_selector, bad_node_term};
@@ -104,7 +104,7 @@ fn check_label_keys(errors: &mut Errors, of: &Object, path: &str) {
                 && seen.contains(&key)
             {
                 let rule = "exists in both matchLabelKeys and labelSelector";
-                errors.push(FieldError::invalid(format!("{path}[{index}]"), key, rule));
+                errors.push(FieldError::invalid(at(path, index), key, rule));
             }
             seen.push(key);
         }
@@ -120,7 +120,7 @@ fn check_label_keys(errors: &mut Errors, of: &Object, path: &str) {
 /// What is wrong with tolerations.
 pub fn check_tolerations(errors: &mut Errors, spec: &Object, path: &str) {
     for (index, toleration) in objects(spec, "tolerations") {
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         let [key, operator, value, effect] =
             ["key", "operator", "value", "effect"].map(|field| text(toleration, &[field]));
         let operator_path = under(&path, "operator");
@@ -166,7 +166,7 @@ pub fn check_spread(errors: &mut Errors, spec: &Object, path: &str) {
         [text(constraint, &["topologyKey"]), text(constraint, &["whenUnsatisfiable"])].map(ToOwned::to_owned)
     };
     for (index, constraint) in objects(spec, "topologySpreadConstraints") {
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         let positive = |field: &str, number: i64| {
             FieldError::invalid(under(&path, field), number, "must be greater than zero")
         };

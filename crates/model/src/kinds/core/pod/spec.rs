@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::containers::{self, Surroundings};
-use super::fields::{Errors, invalid, object, objects, require_one_of, set_text, texts, under, within};
+use super::fields::{Errors, at, invalid, object, objects, require_one_of, set_text, texts, under, within};
 use super::{annotations, go, resources, scheduling, security, volumes};
 use crate::error::FieldError;
 use crate::kinds::Object;
@@ -73,7 +73,7 @@ fn check_claims(errors: &mut Errors, spec: &Object, path: &str, pod: Option<&Obj
             errors.push(FieldError::forbidden("", "static pods do not support resource claims"));
             continue;
         }
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         let name = text(claim, &["name"]);
         if name.is_empty() {
             errors.push(FieldError::required(under(&path, "name"), ""));
@@ -137,7 +137,7 @@ fn check_dns(errors: &mut Errors, spec: &Object, path: &str) {
         errors.push(FieldError::invalid(servers.as_str(), list("nameservers"), rule));
     }
     for (index, server) in texts(config, "nameservers").enumerate() {
-        errors.extend(bad_ip(format!("{servers}[{index}]"), server, &[]));
+        errors.extend(bad_ip(at(&servers, index), server, &[]));
     }
     let searches = under(path, "searches");
     let count = texts(config, "searches").count();
@@ -153,7 +153,7 @@ fn check_dns(errors: &mut Errors, spec: &Object, path: &str) {
     }
     for (index, search) in texts(config, "searches").enumerate().filter(|(_, search)| *search != ".") {
         let search = search.strip_suffix('.').unwrap_or(search);
-        invalid(errors, &format!("{searches}[{index}]"), search, dns1123_subdomain_underscore(search));
+        invalid(errors, &at(&searches, index), search, dns1123_subdomain_underscore(search));
     }
     for (index, option) in objects(config, "options") {
         if text(option, &["name"]).is_empty() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::annotations::{self, APP_ARMOR, MIRROR};
 use super::containers::check_image_spaces;
-use super::fields::{Errors, object, objects, set_number, under};
+use super::fields::{Errors, at, object, objects, set_number, under};
 use super::resources::quality_of_service;
 use super::scheduling::check_tolerations;
 use super::{go, spec, volumes};
@@ -174,7 +174,7 @@ fn check_node_affinity(errors: &mut Errors, new: &mut Object, old: &Object) {
         if new.len() == old.len() {
             for (index, (new, old)) in new.iter().zip(&old).enumerate() {
                 if !only_adds(new, old) {
-                    let path = format!("{path}[{index}]");
+                    let path = at(&path, index);
                     let rule = "only additions are allowed (no mutations or deletions)";
                     errors.push(go::invalid(path, Some(new), &go::NODE_TERM, rule));
                 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::env::check_file;
 use super::fields::{
-    Errors, descending, file_mode, invalid, local_path, no_backsteps, object, objects, require, set_text,
+    Errors, at, descending, file_mode, invalid, local_path, no_backsteps, object, objects, require, set_text,
     texts, under, within,
 };
 use super::projected;
@@ -106,7 +106,7 @@ pub fn check<'a>(errors: &mut Errors, spec: &'a Object, path: &str, pod: Option<
         })
         .collect();
     for (index, volume) in objects(spec, "volumes") {
-        let path = format!("{path}[{index}]");
+        let path = at(path, index);
         let before = errors.len();
         let name = text(volume, &["name"]);
         check_source(errors, volume, &path, pod);

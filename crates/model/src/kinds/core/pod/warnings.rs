@@ -82,11 +82,12 @@ pub fn of(metadata: &Object, spec: &Object, path: &str) -> Vec<String> {
         warnings.push(format!("{annotations_path}[{SECCOMP_POD}]: {SECCOMP_ADVICE}"));
     }
     for (path, container) in all_containers(spec, &spec_path) {
-        let seccomp = format!("{SECCOMP_CONTAINER}{}", text(container, &["name"]));
+        let name = text(container, &["name"]);
+        let seccomp = [SECCOMP_CONTAINER, name].concat();
         if !has_profile(container, "seccompProfile") && annotations.contains_key(&seccomp) {
             warnings.push(format!("{annotations_path}[{seccomp}]: {SECCOMP_ADVICE}"));
         }
-        let armor = format!("{APP_ARMOR}{}", text(container, &["name"]));
+        let armor = [APP_ARMOR, name].concat();
         let said = annotations.get(&armor).and_then(Value::as_str).map(prepare::profile);
         let of_pod = object(spec, "securityContext").and_then(|context| context.get("appArmorProfile"));
         let own = object(container, "securityContext").and_then(|context| context.get("appArmorProfile"));
