@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
 use model::error::Error;
+use model::kinds::Ranges;
 use process::Shutdown;
 use store::Store;
 use tokio::task::JoinSet;
@@ -34,6 +35,8 @@ pub struct Parts {
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
     pub(crate) shutdown: Shutdown,
+    /// What Services get.
+    pub(crate) services: Ranges,
     /// They end with the server.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -61,6 +64,7 @@ pub struct Builder {
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
     address: Option<SocketAddr>,
+    services: Ranges,
 }
 
 impl Builder {
@@ -129,6 +133,13 @@ impl Builder {
         self
     }
 
+    /// Other addresses and ports for Services than the default ones.
+    #[must_use]
+    pub fn services(mut self, ranges: Ranges) -> Self {
+        self.services = ranges;
+        self
+    }
+
     /// Makes the objects that every server has, then the server is ready.
     pub async fn build(mut self) -> Result<ApiServer, Error> {
         let is_defining = self.registry.types().any(|of| of.is_definition());
@@ -144,6 +155,7 @@ impl Builder {
             metrics: ApiMetrics::register(&mut self.metrics),
             metrics_registry: self.metrics,
             shutdown: self.shutdown,
+            services: self.services,
             tasks: Mutex::new(JoinSet::new()),
         }));
         if is_defining {
@@ -189,6 +201,7 @@ impl ApiServer {
             metrics: prometheus_client::registry::Registry::default(),
             shutdown: Shutdown::new(),
             address: None,
+            services: Ranges::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use model::error::Error;
-use model::kinds::{flow_schemas, priority_levels};
+use model::kinds::{Ranges, flow_schemas, priority_levels};
 use serde_json::{Value, json};
 
 use crate::api::ApiServer;
@@ -112,7 +112,7 @@ impl First {
 /// Makes what is missing, through the same pipeline as everyone. The address is where what runs in the cluster finds the server.
 pub(crate) async fn create_objects(api: &ApiServer, address: Option<SocketAddr>) -> Result<(), Error> {
     let registry = api.registry();
-    let mut missing = objects(address);
+    let mut missing = objects(address, api.services);
     missing.retain(|first| registry.find(first.group, first.version, first.resource).is_some());
     let clock = api.store.clock().await.map_err(store_error)?;
     // In a fresh database there is nothing, and nobody has to look.
@@ -149,7 +149,7 @@ async fn at_once(
     }
 }
 
-fn objects(address: Option<SocketAddr>) -> Vec<First> {
+fn objects(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
     let namespaces =
         NAMESPACES.map(|name| First::new(["", "v1", "namespaces"], json!({"metadata": {"name": name}})));
     let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
@@ -162,7 +162,7 @@ fn objects(address: Option<SocketAddr>) -> Vec<First> {
     let apis = APIS.map(|(version, group, group_priority, version_priority)| {
         api_service(version, group, group_priority, version_priority)
     });
-    let services = services::objects(address);
+    let services = services::objects(address, ranges);
     namespaces.into_iter().chain(classes).chain(levels).chain(schemas).chain(apis).chain(services).collect()
 }
 

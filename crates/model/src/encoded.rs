@@ -68,6 +68,16 @@ impl Encoded {
         out.into()
     }
 
+    /// The bytes on either side of the revision.
+    pub fn around_revision(&self) -> (&[u8], &[u8]) {
+        (&self.before, &self.after)
+    }
+
+    /// Puts back together what [`Encoded::around_revision`] gave.
+    pub fn from_around(before: Vec<u8>, after: Vec<u8>) -> Self {
+        Self { before, after }
+    }
+
     /// Where the digits of the revision begin.
     pub fn version_at(&self) -> usize {
         self.before.len()

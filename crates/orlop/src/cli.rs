@@ -42,6 +42,20 @@ pub(crate) enum Role {
     /// the first to the others before their first start.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
+
+    /// Be kube-apiserver, with its flags: for tools that start one (a link of that name does the same)
+    #[command(disable_help_flag = true)]
+    KubeApiserver {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<String>,
+    },
+
+    /// Be etcd, with its flags: what keeps the objects of that kube-apiserver
+    #[command(disable_help_flag = true)]
+    Etcd {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<String>,
+    },
 }
 
 const UP_EXAMPLES: &str = "\

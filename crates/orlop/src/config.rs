@@ -11,7 +11,7 @@ use process::{listen::ListenAddress, logging::LogConfig, telemetry::Endpoint, tl
 use store::Durability;
 
 use crate::{
-    cli::{Cli, Role, ServeArgs},
+    cli::ServeArgs,
     tokens::{self, StaticToken},
 };
 
@@ -50,9 +50,7 @@ impl std::fmt::Debug for PostgresUrl {
 
 impl Config {
     /// Checks the arguments and reads the files that they name. `environment` looks up a variable.
-    pub(crate) fn new(cli: Cli, environment: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
-        // `up` will run further roles beside the API server; today it is the server alone.
-        let (Role::Up(args) | Role::Serve(args)) = cli.role;
+    pub(crate) fn new(args: ServeArgs, environment: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         let ServeArgs { data, listen, postgres, durability, client_ca_file, token_auth_file, log, telemetry } =
             args;
         let data = data.folder(environment)?;
@@ -98,10 +96,12 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::cli::{Cli, Role};
 
     fn config(arguments: &[&str]) -> Result<Config> {
         let cli = Cli::try_parse_from([&["orlop", "up"], arguments].concat())?;
-        Config::new(cli, |_| Some("/home/me".into()))
+        let Role::Up(arguments) = cli.role else { panic!("this is `up`") };
+        Config::new(arguments, |_| Some("/home/me".into()))
     }
 
     #[test]

@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use crate::{callers, config::Config, database, kubeconfig, namespaces, renewal::Renewal};
 
 /// What the store may take to close. Every acknowledged write is safe before it begins.
-const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Serves until a signal comes or something fails.
 pub(crate) async fn run(config: Config) -> Result<()> {
@@ -60,7 +60,8 @@ async fn serve(config: &Config) -> Result<()> {
     Ok(result?)
 }
 
-async fn stop_on_signal(mut signals: StopSignals, shutdown: Shutdown) -> io::Result<()> {
+/// The task that turns a signal into a request to stop.
+pub(crate) async fn stop_on_signal(mut signals: StopSignals, shutdown: Shutdown) -> io::Result<()> {
     tokio::select! {
         signal = signals.received() => tracing::info!(signal, "stopping"),
         () = shutdown.requested() => {}
@@ -151,7 +152,7 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
 }
 
 /// Where others find a server that listens here: a loopback address is nothing to them, nor is none at all.
-fn in_cluster(listening: SocketAddr) -> SocketAddr {
+pub(crate) fn in_cluster(listening: SocketAddr) -> SocketAddr {
     if !listening.ip().is_loopback() && !listening.ip().is_unspecified() {
         return listening;
     }

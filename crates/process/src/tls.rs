@@ -3,7 +3,7 @@
 use std::sync::{Arc, RwLock};
 
 use rustls::{
-    ServerConfig,
+    ClientConfig, RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::{ClientHello, ResolvesServerCert},
@@ -80,12 +80,20 @@ impl ResolvesServerCert for ServingCertificate {
 }
 
 fn certified_key(identity: &Identity) -> Result<Arc<CertifiedKey>, Error> {
-    let chain = certificates("the serving certificate", identity.certificate.as_bytes())?;
-    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
-        .map_err(|error| Error::Pem { what: "the serving key", reason: error.to_string() })?;
+    let (chain, key) = chain_and_key("the serving certificate", identity)?;
     let key = CertifiedKey::from_der(chain, key, &provider())
         .map_err(|error| Error::Unusable { what: "the serving certificate", reason: error.to_string() })?;
     Ok(Arc::new(key))
+}
+
+fn chain_and_key(
+    what: &'static str,
+    identity: &Identity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
+    let chain = certificates(what, identity.certificate.as_bytes())?;
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
+        .map_err(|error| Error::Pem { what: "its private key", reason: error.to_string() })?;
+    Ok((chain, key))
 }
 
 fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
@@ -115,6 +123,36 @@ pub fn server_config(certificate: Arc<ServingCertificate>, clients: &ClientCaVer
         .with_cert_resolver(certificate);
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     Arc::new(config)
+}
+
+/// What a client needs for TLS 1.2 and 1.3: the authorities that it trusts, as PEM, and whom it says it is.
+///
+/// # Errors
+/// When one of them cannot be read, or certificate and key do not belong together.
+///
+/// # Panics
+/// Never: the provider knows both protocol versions.
+pub fn client_config(authorities: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, Error> {
+    const WHAT: &str = "the bundle of authorities";
+    let unusable = |what, error: rustls::Error| Error::Unusable { what, reason: error.to_string() };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(WHAT, authorities)? {
+        roots.add(certificate).map_err(|error| unusable(WHAT, error))?;
+    }
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13, &TLS12])
+        .expect("ring supports both versions")
+        .with_root_certificates(roots);
+    let config = match own {
+        None => builder.with_no_client_auth(),
+        Some(own) => {
+            let (chain, key) = chain_and_key("the client certificate", own)?;
+            builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|error| unusable("the client certificate", error))?
+        }
+    };
+    Ok(Arc::new(config))
 }
 
 #[cfg(test)]

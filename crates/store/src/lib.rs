@@ -13,6 +13,7 @@ pub mod listing;
 mod metrics;
 pub mod plan;
 pub mod postgres;
+pub mod remote;
 pub mod sqlite;
 mod store;
 mod types;
@@ -23,6 +24,7 @@ pub use event::{Event, EventKind, SharedChange, WatchScope};
 pub use hub::Watch;
 pub use metrics::Metrics;
 pub use postgres::{Postgres, PostgresOptions};
+pub use remote::Remote;
 pub use sqlite::{Durability, FileOptions, Sqlite};
 pub use store::{Options, Store};
 pub use types::{

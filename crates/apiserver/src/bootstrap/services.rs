@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use model::kinds::{FIRST_ADDRESS, SERVICE_RANGE};
+use model::kinds::Ranges;
 use serde_json::{Value, json};
 
 use super::First;
@@ -10,10 +10,10 @@ use super::First;
 /// Whoever looks for the server inside a cluster looks here.
 const NAMESPACE: &str = "default";
 
-pub(super) fn objects(address: Option<SocketAddr>) -> Vec<First> {
-    let range = json!({"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [SERVICE_RANGE]}});
+pub(super) fn objects(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
+    let range = json!({"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [ranges.network()]}});
     let range = First::new(["networking.k8s.io", "v1", "servicecidrs"], range);
-    let mut objects = vec![range, service(address.map_or(443, |address| address.port()))];
+    let mut objects = vec![range, service(address.map_or(443, |address| address.port()), ranges)];
     if let Some(address) = address.filter(|address| !address.ip().is_loopback()) {
         objects.extend(pointers(address));
     }
@@ -21,11 +21,11 @@ pub(super) fn objects(address: Option<SocketAddr>) -> Vec<First> {
 }
 
 /// The service by which what runs in the cluster finds the server.
-fn service(port: u16) -> First {
+fn service(port: u16, ranges: Ranges) -> First {
     let service = json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {
-            "clusterIP": FIRST_ADDRESS.to_string(),
+            "clusterIP": ranges.first_address().to_string(),
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
         },
     });

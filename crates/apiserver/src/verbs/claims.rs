@@ -55,7 +55,7 @@ pub async fn allocate(
     }
     let taken = if contested { all_taken(call).await? } else { asked_and_taken(call, object, old).await? };
     let mut random = || uuid::Uuid::new_v4().as_fields().0;
-    let outcome = strategy.allocate(object, old, &mut Pool::new(taken, &mut random));
+    let outcome = strategy.allocate(object, old, &mut Pool::new(call.api.services, taken, &mut random));
     outcome.map_err(|refusal| match refusal {
         Refusal::Invalid(errors) => call.resource_type.invalid(metadata::text(object, "name"), errors),
         Refusal::Internal(message) => Error::Internal { message },

@@ -169,7 +169,7 @@ async fn check(
     strategy.prepare_create(candidate);
     let made = metadata::text(candidate, "creationTimestamp").to_owned();
     strategy.stamp(candidate, None, &call.writer(&made));
-    validate(call, sent, candidate, tracked)?;
+    validate(request, sent, candidate, tracked)?;
     definition::settle(call, candidate, &made);
     call.warnings.extend(strategy.warnings(candidate, None));
     strategy.canonicalize(candidate);
@@ -225,8 +225,8 @@ fn fill(call: &Call, object: &mut Object) {
 }
 
 /// Checks what the server made of the object, then what was sent.
-fn validate(call: &Call, sent: &Sent, object: &Object, tracked: &Tracked) -> Result<(), Error> {
-    let resource_type = &call.resource_type;
+fn validate(request: &Request<'_>, sent: &Sent, object: &Object, tracked: &Tracked) -> Result<(), Error> {
+    let resource_type = &request.call.resource_type;
     let name = metadata::text(object, "name");
     let mut errors: Vec<FieldError> =
         validate_object_meta(object, resource_type.namespaced, resource_type.strategy.name_rule());
@@ -235,7 +235,8 @@ fn validate(call: &Call, sent: &Sent, object: &Object, tracked: &Tracked) -> Res
     if !errors.is_empty() {
         return Err(resource_type.invalid(name, errors));
     }
-    if sent.has_version {
+    // A version that nothing will have does no harm.
+    if sent.has_version && !request.dry_run {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Error::BadRequest { message: message.to_owned() });
     }

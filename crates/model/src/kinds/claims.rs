@@ -5,19 +5,8 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use super::ranges::Ranges;
 use crate::error::FieldError;
-
-/// The addresses of services, as kube-apiserver has them by default.
-pub const SERVICE_RANGE: &str = "10.0.0.0/24";
-/// The first address of them, without the one of the network.
-pub const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const ADDRESSES: u32 = 254;
-/// Addresses below are handed out only when the others are taken, so that clients can choose some of their own.
-const CHOSEN_ADDRESSES: u32 = 16;
-
-const FIRST_PORT: u16 = 30_000;
-const LAST_PORT: u16 = 32_767;
-const CHOSEN_PORTS: u32 = 86;
 
 /// Something that only one object at a time may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,14 +32,15 @@ pub enum Refusal {
 
 /// What can be handed out.
 pub struct Pool<'a> {
+    ranges: Ranges,
     taken: BTreeMap<Claim, String>,
     random: &'a mut dyn FnMut() -> u32,
 }
 
 impl<'a> Pool<'a> {
     /// Everything but what is known to be taken, with the names of those who have it; it chooses by chance.
-    pub fn new(taken: BTreeMap<Claim, String>, random: &'a mut dyn FnMut() -> u32) -> Self {
-        Self { taken, random }
+    pub fn new(ranges: Ranges, taken: BTreeMap<Claim, String>, random: &'a mut dyn FnMut() -> u32) -> Self {
+        Self { ranges, taken, random }
     }
 
     /// The name of the object that has something.
@@ -64,8 +54,8 @@ impl<'a> Pool<'a> {
 
     /// Takes this address, or says why it cannot be had.
     pub(super) fn take_address(&mut self, address: Ipv4Addr) -> Result<(), &'static str> {
-        let number = u32::from(address).wrapping_sub(u32::from(FIRST_ADDRESS));
-        if number >= ADDRESSES {
+        let number = u32::from(address).wrapping_sub(u32::from(self.ranges.first_address()));
+        if number >= self.ranges.addresses() {
             return Err("the provided network does not match the current range");
         }
         if self.take(Claim::ClusterIp(address)) { Ok(()) } else { Err("provided IP is already allocated") }
@@ -73,8 +63,9 @@ impl<'a> Pool<'a> {
 
     /// Takes any address.
     pub(super) fn next_address(&mut self) -> Option<Ipv4Addr> {
-        let address = |number| Claim::ClusterIp(Ipv4Addr::from(u32::from(FIRST_ADDRESS) + number));
-        match self.next(ADDRESSES, CHOSEN_ADDRESSES, address)? {
+        let first = u32::from(self.ranges.first_address());
+        let address = |number| Claim::ClusterIp(Ipv4Addr::from(first + number));
+        match self.next(self.ranges.addresses(), self.ranges.chosen_addresses(), address)? {
             Claim::ClusterIp(address) => Some(address),
             Claim::NodePort(_) | Claim::DefaultPriority => None,
         }
@@ -82,10 +73,11 @@ impl<'a> Pool<'a> {
 
     /// Takes this port, or says why it cannot be had.
     pub(super) fn take_port(&mut self, port: i64) -> Result<(), String> {
-        let port = u16::try_from(port).ok().filter(|port| (FIRST_PORT..=LAST_PORT).contains(port));
+        let Ranges { first_port, last_port, .. } = self.ranges;
+        let port = u16::try_from(port).ok().filter(|port| (first_port..=last_port).contains(port));
         let Some(port) = port else {
             return Err(format!(
-                "provided port is not in the valid range. The range of valid ports is {FIRST_PORT}-{LAST_PORT}"
+                "provided port is not in the valid range. The range of valid ports is {first_port}-{last_port}"
             ));
         };
         if self.take(Claim::NodePort(port)) {
@@ -97,8 +89,9 @@ impl<'a> Pool<'a> {
 
     /// Takes any port.
     pub(super) fn next_port(&mut self) -> Result<u16, &'static str> {
-        let port = |number| Claim::NodePort(FIRST_PORT + u16::try_from(number).unwrap_or_default());
-        match self.next(u32::from(LAST_PORT - FIRST_PORT) + 1, CHOSEN_PORTS, port) {
+        let first = self.ranges.first_port;
+        let port = |number| Claim::NodePort(first + u16::try_from(number).unwrap_or_default());
+        match self.next(self.ranges.ports(), self.ranges.chosen_ports(), port) {
             Some(Claim::NodePort(port)) => Ok(port),
             _ => Err("range is full"),
         }
@@ -106,7 +99,9 @@ impl<'a> Pool<'a> {
 
     /// Takes one of those with numbers below `count`; those below `chosen` only if there is no other.
     fn next(&mut self, count: u32, chosen: u32, claim: impl Fn(u32) -> Claim) -> Option<Claim> {
-        for (start, length) in [(chosen, count - chosen), (0, chosen)] {
+        for (start, length) in
+            [(chosen, count - chosen), (0, chosen)].into_iter().filter(|(_, length)| *length > 0)
+        {
             let first = (self.random)() % length;
             let mut candidates = (0..length).map(|step| claim(start + (first + step) % length));
             if let Some(free) = candidates.find(|claim| !self.taken.contains_key(claim)) {

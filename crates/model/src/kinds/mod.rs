@@ -26,6 +26,7 @@ mod node;
 pub(crate) mod object;
 mod policy;
 mod quantities;
+mod ranges;
 mod rbac;
 mod resource;
 mod scheduling;
@@ -49,12 +50,13 @@ pub use age::human_duration;
 pub(crate) use age::since;
 pub use apiextensions::approval_condition;
 pub use autoscaling::{scale_of, set_scale, validate_scale};
-pub use claims::{Claim, FIRST_ADDRESS, Pool, Refusal, SERVICE_RANGE};
+pub use claims::{Claim, Pool, Refusal};
 pub use columns::Column;
 pub use core::{bind, validate_binding};
 pub use flowcontrol::{flow_schemas, priority_levels};
 pub use object::keep_all_but_status;
 pub use policy::{evict, note_eviction};
+pub use ranges::Ranges;
 
 /// An object as a tree of values.
 pub type Object = Map<String, Value>;

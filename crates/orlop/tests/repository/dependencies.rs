@@ -33,7 +33,7 @@ const TESTS_MAY_IMPORT: &[&str] = &["oracle", "pgtest"];
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("rusqlite", &["store", "bench"], "no crate but store knows SQL"),
     ("tokio-postgres", &["store", "bench"], "no crate but store knows SQL"),
-    ("hyper", &["process", "apiserver", "bench"], "connections are the server's business"),
+    ("hyper", &["process", "apiserver", "orlop", "bench"], "connections are the servers' business"),
     ("kube", &["orlop"], "what serves the API never calls it as a client"),
     (
         "tokio",

@@ -7,7 +7,7 @@ use crate::server::Server;
 
 /// Runs a script of `clients`, which asserts by itself and ends well with this sentence.
 async fn session(program: PathBuf, script: &str, argument: &str, sentence: &str) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let server = Server::start("serve", &folder.path().join("data"), &[]).await;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients").join(script);
     let line = format!("'{}' {argument}", script.display());

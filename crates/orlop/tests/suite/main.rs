@@ -3,10 +3,12 @@
 mod access;
 mod clients;
 mod daily;
+mod drop_in;
 mod failures;
 mod kube_rs;
 mod kubectl;
 mod languages;
+mod launcher;
 mod lifecycle;
 mod many_servers;
 mod observation;

@@ -38,6 +38,9 @@ pub enum Refusal {
     /// The client showed none.
     #[error("no certificate was shown")]
     Absent,
+    /// There is no authority to trust it by.
+    #[error("no authority of client certificates is trusted")]
+    NoAuthority,
     /// It is not from a trusted authority, not valid at this time, or not meant for clients.
     #[error("the certificate is not trusted: {0}")]
     Untrusted(String),
@@ -49,10 +52,17 @@ pub enum Refusal {
 /// Judges clients' certificates by a bundle of authorities.
 #[derive(Clone, Debug)]
 pub struct ClientCaVerifier {
-    verifier: Arc<dyn ClientCertVerifier>,
+    /// None where no authority is trusted.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 impl ClientCaVerifier {
+    /// Trusts no authority: no certificate names anybody.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { verifier: None }
+    }
+
     /// Trusts the authorities of a PEM bundle.
     ///
     /// # Errors
@@ -67,7 +77,7 @@ impl ClientCaVerifier {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
             .build()
             .map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { verifier })
+        Ok(Self { verifier: Some(verifier) })
     }
 
     /// Says whom the chain names, the client's own certificate first, at this moment.
@@ -76,7 +86,8 @@ impl ClientCaVerifier {
     /// The reason why it names nobody.
     pub fn verify(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<CertIdentity, Refusal> {
         let (own, intermediates) = chain.split_first().ok_or(Refusal::Absent)?;
-        self.verifier
+        let verifier = self.verifier.as_ref().ok_or(Refusal::NoAuthority)?;
+        verifier
             .verify_client_cert(own, intermediates, now)
             .map_err(|error| Refusal::Untrusted(error.to_string()))?;
         let (_, certificate) = x509_parser::parse_x509_certificate(own)
@@ -86,7 +97,8 @@ impl ClientCaVerifier {
 
     /// The verifier for the handshake, which leaves the question of trust to [`ClientCaVerifier::verify`].
     pub(super) fn handshake_verifier(&self, provider: Arc<CryptoProvider>) -> Arc<dyn ClientCertVerifier> {
-        Arc::new(AnyHolder { hints: self.verifier.root_hint_subjects().to_vec(), provider })
+        let hints = self.verifier.as_ref().map(|verifier| verifier.root_hint_subjects().to_vec());
+        Arc::new(AnyHolder { hints: hints.unwrap_or_default(), provider })
     }
 }
 

@@ -1,3 +1,5 @@
+//! What quotas count.
+
 use super::*;
 
 fn object(value: Value) -> Object {

@@ -93,14 +93,16 @@ fn written(rules: &KindRules, mut body: Value, old: Option<&Object>, part: &str)
     let mut object = decode(rules, body);
     if let Some(allocate) = rules.allocate.filter(|_| part.is_empty()) {
         let mut taken = old.map(rules.claims).unwrap_or_default();
-        taken.insert(Claim::ClusterIp(FIRST_ADDRESS));
+        taken.insert(Claim::ClusterIp(Ranges::default().first_address()));
         let taken = taken.into_iter().map(|claim| (claim, String::new())).collect();
         let mut zero = || 0;
-        allocate(&mut object, old, &mut Pool::new(taken, &mut zero)).map_err(|refusal| match refusal {
-            Refusal::Invalid(errors) => errors.iter().map(ToString::to_string).collect(),
-            Refusal::Forbidden(message) => vec![message],
-            Refusal::Internal(message) => vec![format!("500 Internal error occurred: {message}")],
-        })?;
+        allocate(&mut object, old, &mut Pool::new(Ranges::default(), taken, &mut zero)).map_err(
+            |refusal| match refusal {
+                Refusal::Invalid(errors) => errors.iter().map(ToString::to_string).collect(),
+                Refusal::Forbidden(message) => vec![message],
+                Refusal::Internal(message) => vec![format!("500 Internal error occurred: {message}")],
+            },
+        )?;
     }
     let errors = match (old, rules.subresource(part)) {
         (None, _) => {

@@ -1,0 +1,117 @@
+//! The databases of a folder: one for each prefix that a server asks for.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use process::files;
+use store::remote::Shared;
+use store::{Durability, Error, FileOptions, Sqlite};
+use tokio::sync::Mutex;
+
+/// Whoever can connect can ask for another prefix; this many files are enough for everyone.
+const MAX_DATABASES: usize = 64;
+
+/// Longer file names are refused by file systems.
+const MAX_NAME: usize = 200;
+
+/// Opens databases, each when it is first asked for.
+pub(super) struct Databases {
+    folder: PathBuf,
+    durability: Durability,
+    open: Mutex<HashMap<String, Arc<Shared>>>,
+}
+
+impl Databases {
+    pub(super) fn new(folder: PathBuf, durability: Durability) -> Self {
+        Self { folder, durability, open: Mutex::new(HashMap::new()) }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The database of a prefix.
+    pub(super) async fn of(&self, prefix: &str) -> Result<Arc<Shared>, Error> {
+        let name = file_name(prefix);
+        let refused = |reason: &str| Error::Open { reason: format!("the prefix {prefix}: {reason}") };
+        if name.len() > MAX_NAME {
+            return Err(refused("it is too long"));
+        }
+        let mut open = self.open.lock().await;
+        if let Some(database) = open.get(&name) {
+            return Ok(Arc::clone(database));
+        }
+        if open.len() >= MAX_DATABASES {
+            return Err(refused("too many other prefixes are in use"));
+        }
+        let (folder, durability) = (self.folder.clone(), self.durability);
+        let path = folder.join(&name);
+        let opening = tokio::task::spawn_blocking(move || {
+            files::create_private_folder(&folder).map_err(|error| Error::Open {
+                reason: format!("cannot make {}: {error}", folder.display()),
+            })?;
+            let mut options = FileOptions::new(path);
+            options.durability = durability;
+            Sqlite::open(&options)
+        });
+        let engine = opening.await.map_err(|error| refused(&error.to_string()))??;
+        let database = Arc::new(Shared::new(Arc::new(engine)));
+        open.insert(name, Arc::clone(&database));
+        Ok(database)
+    }
+
+    /// Closes what is open.
+    pub(super) async fn close(&self) {
+        for (_, database) in self.open.lock().await.drain() {
+            database.close().await;
+        }
+    }
+}
+
+/// `/registry` is in `registry.db`. Prefixes that mean the same have the same name, and others never have.
+fn file_name(prefix: &str) -> String {
+    let parts: Vec<_> = prefix.split('/').filter(|part| !part.is_empty()).collect();
+    let mut name = String::new();
+    for byte in parts.join("/").bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(byte.into()),
+            _ => write!(name, "%{byte:02x}").expect("writing to a text always works"),
+        }
+    }
+    format!("{name}.db")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_has_a_file_of_its_own() {
+        for same in ["/registry", "registry", "//registry/"] {
+            assert_eq!(file_name(same), "registry.db");
+        }
+        assert_eq!(file_name("/a/b.c"), "a%2fb%2ec.db");
+        assert_eq!(file_name("/../../x"), "%2e%2e%2f%2e%2e%2fx.db");
+        assert_eq!(file_name("/"), ".db");
+    }
+
+    #[tokio::test]
+    async fn equal_prefixes_share_a_database_and_a_folder_is_for_one_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let databases = || Databases::new(folder.path().join("new"), Durability::Process);
+        let first = databases();
+        let (one, same, other) = (
+            first.of("/registry").await.unwrap(),
+            first.of("registry").await.unwrap(),
+            first.of("/x").await.unwrap(),
+        );
+        assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+        let refusal = databases().of("/registry").await.err().unwrap().to_string();
+        assert!(refusal.contains("in use by another server"), "{refusal}");
+        first.close().await;
+        databases().of("/registry").await.unwrap();
+        assert!(databases().of(&"x".repeat(300)).await.is_err());
+    }
+}

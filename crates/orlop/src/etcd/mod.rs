@@ -1,0 +1,90 @@
+//! The role of `etcd`: a process that owns databases and lends them to `kube-apiserver`, as etcd's launchers expect it.
+
+mod config;
+mod databases;
+mod flags;
+mod server;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use process::{Shutdown, Supervisor, logging, shutdown};
+
+use self::config::Config;
+use self::databases::Databases;
+pub(crate) use self::flags::FLAGS;
+use crate::go_flags::{self, Dialect, Help};
+use crate::serve::stop_on_signal;
+
+/// The version of etcd whose flags and answers these are.
+const VERSION: &str = "3.6.0";
+
+/// The prefix that kube-apiserver has unless it is told another one.
+pub(crate) const USUAL_PREFIX: &str = "/registry";
+
+/// Where the private protocol begins, on the same address as everything else.
+pub(crate) const STORE_PATH: &str = "/orlop/store";
+
+/// The header that says which database.
+pub(crate) const PREFIX_HEADER: &str = "orlop-prefix";
+
+const ABOUT: &str = "\
+The part of a Kubernetes control plane that keeps the objects, under the name that tools know.
+
+It owns a folder with one SQLite database for each --etcd-prefix, and lends them to any number of `kube-apiserver` of this
+program, which find it by --etcd-servers. It does not speak etcd's own protocol: etcdctl and other clients of etcd are refused.
+
+Usage:
+  etcd [flags]
+  orlop etcd [flags]
+
+Example:
+  etcd --data-dir ./etcd --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379
+";
+
+/// Runs until a signal comes. The arguments are those behind the program's name.
+pub(crate) fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let given = match go_flags::parse(FLAGS, Dialect::Standard, arguments) {
+        Ok(given) => given,
+        Err(error) => {
+            eprintln!("{error}\n`etcd --help` lists the flags");
+            return ExitCode::from(2);
+        }
+    };
+    if given.help {
+        crate::print(&format!("{ABOUT}{}", Help(FLAGS)));
+        return ExitCode::SUCCESS;
+    }
+    if given.version.is_some() {
+        crate::print(&format!("etcd Version: {VERSION}\nOrlop Version: {}\n", env!("CARGO_PKG_VERSION")));
+        return ExitCode::SUCCESS;
+    }
+    let result = Config::new(&given).and_then(|config| {
+        logging::install(&config.log, None)?;
+        crate::log_remarks(&given.remarks())?;
+        crate::block_on(serve(config))
+    });
+    crate::exit("etcd", result)
+}
+
+async fn serve(config: Config) -> Result<()> {
+    let signals = shutdown::signals().context("cannot listen for signals")?;
+    let mut supervisor = Supervisor::new(Shutdown::new());
+    let databases = Arc::new(Databases::new(config.folder, config.durability));
+    // Here, not when the first server asks: a folder that cannot be used, or that another process uses, ends the start.
+    databases.of(USUAL_PREFIX).await?;
+    let tls = config.tls.as_ref();
+    for address in &config.listen {
+        let listener = address.address.bind().await?;
+        let tls = if address.is_secure { tls.cloned() } else { None };
+        tracing::info!(address = %listener.local_addr()?, data = %databases.folder().display(), "serving client traffic");
+        let serving = server::serve(listener, tls, Arc::clone(&databases), supervisor.shutdown());
+        supervisor.start("the server", serving);
+    }
+    let shutdown = supervisor.shutdown();
+    supervisor.start("the signal handler", stop_on_signal(signals, shutdown));
+    let result = supervisor.run().await;
+    databases.close().await;
+    Ok(result?)
+}

@@ -1,0 +1,283 @@
+//! The flags of `kube-apiserver` after they were understood: the rest of the role sees nothing else of them.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use apiserver::Limits;
+use apiserver::admission::Switches;
+use model::kinds::Ranges;
+use process::listen::ListenAddress;
+use process::logging::{LogConfig, LogFormat};
+use process::pki::Identity;
+use process::tls::{self, ClientCaVerifier};
+use store::Options;
+
+use super::apis;
+use super::gates;
+use super::storage::{EtcdUrl, Storage};
+use crate::go_flags::Given;
+use crate::tokens::{self, StaticToken};
+
+/// Everything that the process was told.
+pub(super) struct Config {
+    pub(super) listen: ListenAddress,
+    /// Where others find the server, unless that is where it listens.
+    pub(super) advertise: Option<IpAddr>,
+    pub(super) serving: Serving,
+    pub(super) clients: ClientCaVerifier,
+    pub(super) tokens: Vec<StaticToken>,
+    pub(super) storage: Storage,
+    pub(super) store: Options,
+    pub(super) limits: Limits,
+    pub(super) services: Ranges,
+    pub(super) plugins: Switches,
+    pub(super) log: LogConfig,
+    /// What the operator has to know.
+    pub(super) warnings: Vec<String>,
+}
+
+/// What the server shows to clients.
+pub(super) enum Serving {
+    /// From files that a flag names.
+    Pair(Identity),
+    /// `apiserver.crt` and `apiserver.key` of this folder, which are made where they are missing.
+    Folder(PathBuf),
+}
+
+/// The modes of authorization that Kubernetes knows, and whether they are here.
+const MODES: [(&str, bool); 6] = [
+    ("AlwaysAllow", true),
+    ("AlwaysDeny", true),
+    ("RBAC", true),
+    ("Node", true),
+    ("ABAC", false),
+    ("Webhook", false),
+];
+
+/// What Kubernetes can store objects as.
+const MEDIA_TYPES: [&str; 3] =
+    ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
+
+impl Config {
+    /// Checks the flags, all of them before it complains, and reads the files that they name.
+    pub(super) fn new(given: &Given) -> Result<Self> {
+        let mut warnings =
+            gates::warnings(&given.pairs("feature-gates")).map_err(|reason| anyhow!(reason))?;
+        warnings.extend(apis::warnings(&given.pairs("runtime-config")).map_err(|reason| anyhow!(reason))?);
+        let mut problems = problems(given);
+        let plugins = plugins(given).map_err(|unknown| problems.extend(unknown)).unwrap_or_default();
+        match &problems[..] {
+            [] => {}
+            [only] => bail!("{only}"),
+            several => bail!("[{}]", several.join(", ")),
+        }
+        let host = given.text("bind-address").unwrap_or("0.0.0.0");
+        let port = given.number("secure-port").unwrap_or(6443);
+        let listen = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        Ok(Self {
+            listen: listen.parse()?,
+            advertise: given.text("advertise-address").and_then(|address| address.parse().ok()),
+            serving: serving(given)?,
+            clients: match given.text("client-ca-file") {
+                Some(path) => {
+                    let bundle = read("--client-ca-file", path)?;
+                    ClientCaVerifier::from_pem(bundle.as_bytes())
+                        .with_context(|| format!("{path} cannot be used"))?
+                }
+                None => ClientCaVerifier::nobody(),
+            },
+            tokens: match given.text("token-auth-file") {
+                Some(path) => tokens::parse(&read("--token-auth-file", path)?)
+                    .with_context(|| format!("{path} cannot be used"))?,
+                None => Vec::new(),
+            },
+            storage: storage(given)?,
+            store: store_options(given),
+            limits: limits(given),
+            services: services(given)?,
+            plugins,
+            log: log(given)?,
+            warnings,
+        })
+    }
+}
+
+/// Everything that is wrong with the flags as such, in Kubernetes' words.
+fn problems(given: &Given) -> Vec<String> {
+    let mut problems = Vec::new();
+    if given.list("etcd-servers").is_empty() {
+        problems.push("--etcd-servers must be specified".to_owned());
+    }
+    let port = given.number("secure-port").unwrap_or(6443);
+    if !(1..=65535).contains(&port) {
+        problems.push(format!(
+            "--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
+        ));
+    }
+    if let Some(kind) = given.text("storage-media-type").filter(|kind| !MEDIA_TYPES.contains(kind)) {
+        let allowed = MEDIA_TYPES.join(", ");
+        problems.push(format!("--storage-media-type \"{kind}\" invalid, allowed values: {allowed}"));
+    }
+    if let Some(backend) = given.text("storage-backend").filter(|backend| !["", "etcd3"].contains(backend)) {
+        problems.push(format!("--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3', not {backend}"));
+    }
+    if given.each("service-account-issuer").all(str::is_empty) {
+        problems.push("service-account-issuer is a required flag".to_owned());
+    }
+    if given.each("service-account-key-file").next().is_none() {
+        problems.push(
+            "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set"
+                .to_owned(),
+        );
+    }
+    for mode in given.list("authorization-mode") {
+        match MODES.iter().find(|(name, _)| *name == mode) {
+            None => problems.push(format!("authorization-mode {mode:?} is not a valid mode")),
+            Some((_, false)) => problems.push(format!("authorization-mode {mode:?} is not there: use RBAC")),
+            Some((_, true)) => {}
+        }
+    }
+    if given.text("service-account-signing-key-file").is_none_or(str::is_empty) {
+        problems.push(
+            "--service-account-signing-key-file and --service-account-issuer are required flags".to_owned(),
+        );
+    }
+    problems
+}
+
+fn read(flag: &str, path: &str) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {path}, which {flag} names"))
+}
+
+fn serving(given: &Given) -> Result<Serving> {
+    match (given.text("tls-cert-file"), given.text("tls-private-key-file")) {
+        (None, None) => {
+            Ok(Serving::Folder(Path::new(given.text("cert-dir").unwrap_or("/var/run/kubernetes")).to_owned()))
+        }
+        (Some(certificate), Some(key)) => Ok(Serving::Pair(Identity {
+            certificate: read("--tls-cert-file", certificate)?,
+            key: read("--tls-private-key-file", key)?,
+        })),
+        _ => bail!("--tls-cert-file and --tls-private-key-file belong together: give both"),
+    }
+}
+
+fn storage(given: &Given) -> Result<Storage> {
+    let servers = given.list("etcd-servers");
+    let servers = servers.iter().map(|url| url.parse()).collect::<Result<Vec<EtcdUrl>, _>>()?;
+    let tls = match given.text("etcd-cafile") {
+        None if servers.iter().any(|server| server.is_secure) => {
+            bail!("an https URL of --etcd-servers needs --etcd-cafile")
+        }
+        None => None,
+        Some(path) => {
+            let own = match (given.text("etcd-certfile"), given.text("etcd-keyfile")) {
+                (None, None) => None,
+                (Some(certificate), Some(key)) => Some(Identity {
+                    certificate: read("--etcd-certfile", certificate)?,
+                    key: read("--etcd-keyfile", key)?,
+                }),
+                _ => bail!("--etcd-certfile and --etcd-keyfile belong together: give both"),
+            };
+            Some(tls::client_config(read("--etcd-cafile", path)?.as_bytes(), own.as_ref())?)
+        }
+    };
+    let minute = std::time::Duration::from_secs(60);
+    Ok(Storage {
+        servers,
+        tls,
+        prefix: given.text("etcd-prefix").unwrap_or(crate::etcd::USUAL_PREFIX).to_owned(),
+        patience: given.time("storage-initialization-timeout").unwrap_or(minute),
+    })
+}
+
+fn store_options(given: &Given) -> Options {
+    let usual = std::time::Duration::from_secs(5 * 60);
+    let interval = given.time("etcd-compaction-interval").unwrap_or(usual);
+    Options {
+        compaction: Some(interval).filter(|interval| !interval.is_zero()),
+        retention: interval,
+        ..Options::default()
+    }
+}
+
+fn limits(given: &Given) -> Limits {
+    let mut limits = Limits::default();
+    let any_number = |name: &str, usual: usize| match given.number(name) {
+        None => usual,
+        Some(number) => usize::try_from(number).ok().filter(|number| *number > 0).unwrap_or(usize::MAX),
+    };
+    limits.reads_in_flight = any_number("max-requests-inflight", limits.reads_in_flight);
+    limits.writes_in_flight = any_number("max-mutating-requests-inflight", limits.writes_in_flight);
+    limits.body_timeout = given.time("request-timeout").unwrap_or(limits.body_timeout);
+    if let Some(streams) =
+        given.number("http2-max-streams-per-connection").and_then(|n| u32::try_from(n).ok())
+    {
+        limits.streams_per_connection = if streams == 0 { limits.streams_per_connection } else { streams };
+    }
+    limits
+}
+
+/// The plugins that are on, or a sentence about each name that is not one.
+fn plugins(given: &Given) -> Result<Switches, Vec<String>> {
+    let (enabled, disabled) =
+        (given.list("enable-admission-plugins"), given.list("disable-admission-plugins"));
+    let exactly = given.list("admission-control");
+    let switches = match exactly.is_empty() {
+        true => Switches::kubernetes().with(&enabled, &disabled),
+        false if enabled.is_empty() && disabled.is_empty() => Switches::none().with(&exactly, &[]),
+        false => {
+            let words = "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive";
+            return Err(vec![words.to_owned()]);
+        }
+    };
+    switches.map_err(|unknown| unknown.0)
+}
+
+fn services(given: &Given) -> Result<Ranges> {
+    let networks = given.list("service-cluster-ip-range");
+    if networks.len() > 2 {
+        bail!("--service-cluster-ip-range must not contain more than two entries");
+    }
+    let mut ranges = Ranges::default();
+    if let Some(network) = networks.first() {
+        let Some((address, bits)) = network.split_once('/') else {
+            bail!("service-cluster-ip-range[0] is not a valid cidr");
+        };
+        if address.parse::<IpAddr>().is_err() || bits.parse::<u8>().is_err() {
+            bail!("service-cluster-ip-range[0] is not a valid cidr");
+        }
+        ranges = ranges
+            .with_network(network)
+            .ok_or_else(|| anyhow!("--service-cluster-ip-range: {network} is not supported: Services have addresses of IPv4, of a network of at most 30 bits"))?;
+    }
+    if let Some(second) = networks.get(1) {
+        bail!("--service-cluster-ip-range: {second} is not supported: Services have addresses of one family");
+    }
+    if let Some(ports) = given.text("service-node-port-range") {
+        ranges = ranges.with_ports(ports).ok_or_else(|| {
+            anyhow!("invalid argument {ports:?} for \"--service-node-port-range\" flag: unable to parse port range: {ports}")
+        })?;
+    }
+    Ok(ranges)
+}
+
+fn log(given: &Given) -> Result<LogConfig> {
+    let level = match given.text("v").and_then(|level| level.parse::<u32>().ok()).unwrap_or(0) {
+        0 | 1 => "warn",
+        2 | 3 => "info",
+        4 | 5 => "debug",
+        _ => "trace",
+    };
+    let format = match given.text("logging-format").unwrap_or("text") {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        other => bail!("format: Invalid value: {other:?}: Unsupported log format"),
+    };
+    Ok(LogConfig { format, filter: level.parse()? })
+}
+
+#[cfg(test)]
+mod tests;

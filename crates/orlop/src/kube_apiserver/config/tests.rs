@@ -1,0 +1,95 @@
+//! What flags become.
+
+use super::*;
+use crate::go_flags::{self, Dialect};
+use crate::kube_apiserver::FLAGS;
+
+const USUAL: [&str; 4] = [
+    "--etcd-servers=http://127.0.0.1:2379",
+    "--service-account-issuer=https://a",
+    "--service-account-key-file=k",
+    "--service-account-signing-key-file=k",
+];
+
+fn config(arguments: &[&str]) -> Result<Config> {
+    let arguments = USUAL.iter().chain(arguments).map(|&argument| argument.to_owned());
+    Config::new(&go_flags::parse(FLAGS, Dialect::Pflag, arguments)?)
+}
+
+fn refusal(arguments: &[&str]) -> String {
+    format!("{:#}", config(arguments).err().expect("it is refused"))
+}
+
+#[test]
+fn nothing_at_all_is_refused_with_everything_that_is_missing() {
+    let given = go_flags::parse(FLAGS, Dialect::Pflag, ["--secure-port=0".to_owned()]).unwrap();
+    assert_eq!(
+        Config::new(&given).err().unwrap().to_string(),
+        "[--etcd-servers must be specified, --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0, \
+         service-account-issuer is a required flag, either `--service-account-key-file` or `--service-account-signing-endpoint` must be set, \
+         --service-account-signing-key-file and --service-account-issuer are required flags]"
+    );
+}
+
+#[test]
+fn what_is_not_given_is_as_kubernetes_has_it() {
+    let config = config(&[]).unwrap();
+    assert_eq!(config.listen.to_string(), "0.0.0.0:6443");
+    assert_eq!(config.storage.prefix, "/registry");
+    assert!(matches!(config.serving, Serving::Folder(folder) if folder == Path::new("/var/run/kubernetes")));
+    assert_eq!((config.limits.reads_in_flight, config.limits.writes_in_flight), (400, 200));
+}
+
+#[test]
+fn addresses_and_numbers_are_taken() {
+    let config = config(&[
+        "--bind-address=::1",
+        "--secure-port=7",
+        "--max-requests-inflight=0",
+        "--max-mutating-requests-inflight=3",
+        "--etcd-compaction-interval=0",
+        "--service-cluster-ip-range=10.96.0.0/12",
+        "--service-node-port-range=8000-8010",
+    ])
+    .unwrap();
+    assert_eq!(config.listen.to_string(), "[::1]:7");
+    assert_eq!((config.limits.reads_in_flight, config.limits.writes_in_flight), (usize::MAX, 3));
+    assert_eq!(config.store.compaction, None);
+    let expected = Ranges::default().with_network("10.96.0.0/12").unwrap().with_ports("8000-8010").unwrap();
+    assert_eq!(config.services, expected);
+}
+
+#[test]
+fn plugins_are_those_of_kubernetes_with_some_more_and_some_less() {
+    let plugins = |arguments: &[&str]| config(arguments).unwrap().plugins;
+    assert!(plugins(&[]).is_on("ServiceAccount"));
+    let changed = plugins(&[
+        "--disable-admission-plugins=ServiceAccount",
+        "--enable-admission-plugins=AlwaysPullImages",
+    ]);
+    assert!(
+        !changed.is_on("ServiceAccount") && changed.is_on("AlwaysPullImages") && changed.is_on("Priority")
+    );
+    let exactly = plugins(&["--admission-control=Priority"]);
+    assert!(exactly.is_on("Priority") && !exactly.is_on("LimitRanger"));
+}
+
+#[test]
+fn wrong_values_are_refused_in_kubernetes_words() {
+    for (argument, expected) in [
+        ("--authorization-mode=Nope", "authorization-mode \"Nope\" is not a valid mode"),
+        ("--authorization-mode=ABAC", "authorization-mode \"ABAC\" is not there: use RBAC"),
+        ("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr"),
+        ("--enable-admission-plugins=Nope", "enable-admission-plugins plugin \"Nope\" is unknown"),
+        ("--feature-gates=Nope=true", "unrecognized feature gate: Nope"),
+        (
+            "--storage-media-type=foo",
+            "--storage-media-type \"foo\" invalid, allowed values: application/json, application/vnd.kubernetes.protobuf, application/yaml",
+        ),
+    ] {
+        assert_eq!(refusal(&[argument]), expected);
+    }
+    assert!(refusal(&["--client-ca-file=/nowhere"]).contains("--client-ca-file"));
+    assert!(refusal(&["--tls-cert-file=x"]).contains("give both"));
+    assert!(refusal(&["--etcd-servers=https://a:1"]).contains("--etcd-cafile"));
+}

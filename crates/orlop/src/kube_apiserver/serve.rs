@@ -1,0 +1,112 @@
+//! From a configuration to a process that serves, and to its end.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, anyhow};
+use apiserver::ApiServer;
+use process::{
+    Shutdown, Supervisor,
+    files::{self, Access},
+    pki::{self, Identity},
+    shutdown,
+    tls::{self, ServingCertificate},
+};
+use prometheus_client::registry::Registry;
+use store::{Metrics, Store};
+use tokio::time::timeout;
+
+use super::config::{Config, Serving};
+use crate::callers;
+use crate::serve::{CLOSE_TIMEOUT, in_cluster, stop_on_signal};
+
+/// Serves until a signal comes or something fails.
+pub(super) async fn run(config: Config) -> Result<()> {
+    let mut signals = shutdown::signals().context("cannot listen for signals")?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let mut supervisor = Supervisor::new(Shutdown::new());
+    let store = tokio::select! {
+        started = start(config, &mut supervisor) => started?,
+        _ = signals.received() => return Ok(()),
+    };
+    let shutdown = supervisor.shutdown();
+    supervisor.start("the signal handler", stop_on_signal(signals, shutdown));
+    let result = supervisor.run().await;
+    if timeout(CLOSE_TIMEOUT, store.close()).await.is_err() {
+        tracing::warn!("the store took too long to close; nothing that was committed is lost");
+    }
+    Ok(result?)
+}
+
+async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
+    let listener =
+        config.listen.bind().await.map_err(|error| anyhow!("failed to create listener: {error}"))?;
+    let local = listener.local_addr()?;
+    let mut metrics = Registry::default();
+    let serving = {
+        let (serving, host) = (config.serving, config.listen.host().to_owned());
+        tokio::task::spawn_blocking(move || serving_certificate(serving, &host))
+    };
+    let engine = config.storage.open().await?;
+    let store = Store::open(Arc::new(engine), config.store, &Metrics::new(&mut metrics)).await?;
+    let advertised = match config.advertise {
+        Some(address) => SocketAddr::new(address, local.port()),
+        None => in_cluster(local),
+    };
+    let api = ApiServer::builder(store.clone())
+        .authentication(callers::by_token(&config.tokens))
+        .limits(config.limits)
+        .services(config.services)
+        .admission_plugins(config.plugins)
+        .metrics(metrics)
+        .shutdown(supervisor.shutdown())
+        .address(advertised)
+        .build()
+        .await
+        .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
+    let tls = tls::server_config(serving.await??, &config.clients);
+    let peers = callers::by_certificate(config.clients);
+    let requests = apiserver::serve(listener, tls, peers, api, supervisor.shutdown());
+    supervisor.start("the API server", async {
+        requests.await;
+        Ok::<_, Infallible>(())
+    });
+    tracing::info!(address = %local, "serving securely");
+    Ok(store)
+}
+
+fn serving_certificate(serving: Serving, host: &str) -> Result<Arc<ServingCertificate>> {
+    let identity = match serving {
+        Serving::Pair(identity) => identity,
+        Serving::Folder(folder) => pair_of(&folder, host)?,
+    };
+    Ok(Arc::new(ServingCertificate::new(&identity)?))
+}
+
+/// The pair of a folder. One that is missing, as a whole or in part, is made.
+fn pair_of(folder: &Path, host: &str) -> Result<Identity> {
+    let (certificate, key) = (folder.join("apiserver.crt"), folder.join("apiserver.key"));
+    match (std::fs::read_to_string(&certificate), std::fs::read_to_string(&key)) {
+        (Ok(certificate), Ok(key)) => return Ok(Identity { certificate, key }),
+        (Err(error), _) | (_, Err(error)) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot read {}", certificate.display()));
+        }
+        _ => {}
+    }
+    let identity = pki::serving_pair(host, SystemTime::now())?;
+    let write = || {
+        files::create_private_folder(folder)?;
+        files::replace(&key, identity.key.as_bytes(), Access::Private)?;
+        files::replace(&certificate, identity.certificate.as_bytes(), Access::Public)
+    };
+    write().with_context(|| {
+        format!("cannot write {}: choose another folder with --cert-dir", certificate.display())
+    })?;
+    Ok(identity)
+}

@@ -1,0 +1,154 @@
+//! The program under the names `kube-apiserver` and `etcd`: what launchers of test environments rely on.
+
+use std::{fs, path::PathBuf, time::Instant};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api,
+    api::{DeleteParams, PostParams},
+};
+
+use crate::launcher::{Assets, free_port, run};
+
+#[tokio::test]
+async fn servers_of_one_address_and_prefix_share_their_objects_and_others_see_none() {
+    let assets = Assets::new();
+    let etcd = assets.etcd("etcd-data").await;
+    let (first, second) = (assets.server(&etcd.url, &[]).await, assets.server(&etcd.url, &[]).await);
+    let stranger = assets.server(&etcd.url, &["--etcd-prefix=/other"]).await;
+    first.create("by-the-first").await;
+    second.create("by-the-second").await;
+    for server in [&first, &second] {
+        assert_eq!(server.names().await, ["by-the-first", "by-the-second"]);
+    }
+    assert!(stranger.names().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_kill_and_a_fresh_folder_is_empty() {
+    let assets = Assets::new();
+    let mut etcd = assets.etcd("etcd-data").await;
+    let mut server = assets.server(&etcd.url, &[]).await;
+    server.create("kept").await;
+    etcd.process.stop("KILL").await;
+    server.process.stop("KILL").await;
+
+    let again = assets.etcd("etcd-data").await;
+    let mut server = assets.server(&again.url, &[]).await;
+    assert_eq!(server.names().await, ["kept"]);
+    server.process.stop("KILL").await;
+    assert_eq!(assets.server(&again.url, &[]).await.names().await, ["kept"]);
+
+    let fresh = assets.etcd("another").await;
+    assert!(assets.server(&fresh.url, &[]).await.names().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_server_goes_on_when_its_store_is_started_again() {
+    let assets = Assets::new();
+    let mut etcd = assets.etcd("etcd-data").await;
+    let server = assets.server(&etcd.url, &[]).await;
+    server.create("before").await;
+    etcd.process.stop("KILL").await;
+    let arguments = [
+        format!("--advertise-client-urls={}", etcd.url),
+        format!("--data-dir={}", assets.text("etcd-data")),
+        format!("--listen-client-urls={}", etcd.url),
+    ];
+    let _again = assets.start("etcd", &arguments);
+    // The client asks again while there is no store.
+    server.create("after").await;
+    assert_eq!(server.names().await, ["after", "before"]);
+}
+
+#[tokio::test]
+async fn signals_end_both_within_a_second_also_under_open_watches() {
+    let assets = Assets::new();
+    let mut etcd = assets.etcd("etcd-data").await;
+    let mut server = assets.server(&etcd.url, &[]).await;
+    let _watch = server.configmaps().watch(&kube::api::WatchParams::default(), "0").await.unwrap();
+    for process in [&mut server.process, &mut etcd.process] {
+        let start = Instant::now();
+        let status = process.stop("TERM").await;
+        let took = start.elapsed();
+        assert!(status.success(), "{status}: {}", process.log());
+        assert!(took.as_millis() < 1000, "{took:?}: {}", process.log());
+    }
+}
+
+#[tokio::test]
+async fn nothing_runs_that_a_bare_server_would_not_run() {
+    let assets = Assets::new();
+    let etcd = assets.etcd("etcd-data").await;
+    let server = assets.server(&etcd.url, &[]).await;
+    let namespaces: Api<Namespace> = Api::all(server.client.clone());
+    let mut namespace = Namespace::default();
+    namespace.metadata.name = Some("ending".to_owned());
+    namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+    namespaces.delete("ending", &DeleteParams::default()).await.unwrap();
+    // Far longer than `orlop up` needs to end an empty namespace.
+    for number in 0..50 {
+        server.create(&format!("meanwhile-{number}")).await;
+    }
+    let ending = namespaces.get("ending").await.unwrap();
+    assert_eq!(ending.status.and_then(|status| status.phase).as_deref(), Some("Terminating"));
+}
+
+#[tokio::test]
+async fn the_store_can_be_behind_tls() {
+    let assets = Assets::new();
+    let file = |name: &str, text: &str| {
+        fs::write(assets.path(name), text).unwrap();
+        assets.text(name)
+    };
+    let authority = file("etcd-ca.pem", &assets.pki.ca);
+    let url = format!("https://127.0.0.1:{}", free_port());
+    let arguments = [
+        format!("--advertise-client-urls={url}"),
+        format!("--listen-client-urls={url}"),
+        format!("--data-dir={}", assets.text("etcd-data")),
+        format!("--cert-file={}", file("etcd.pem", &assets.pki.server.certificate)),
+        format!("--key-file={}", file("etcd.key", &assets.pki.server.key)),
+        format!("--trusted-ca-file={authority}"),
+        "--client-cert-auth".to_owned(),
+    ];
+    let mut etcd = assets.start("etcd", &arguments);
+    let (certificate, key) =
+        (file("c.pem", &assets.pki.admin.certificate), file("c.key", &assets.pki.admin.key));
+    let flags = [
+        format!("--etcd-cafile={authority}"),
+        format!("--etcd-certfile={certificate}"),
+        format!("--etcd-keyfile={key}"),
+    ];
+    let server = assets.server(&url, &flags.each_ref().map(String::as_str)).await;
+    etcd.must_run();
+    server.create("over-tls").await;
+    assert_eq!(server.names().await, ["over-tls"]);
+}
+
+#[tokio::test]
+async fn launchers_find_what_they_look_for_in_help_and_version() {
+    let assets = Assets::new();
+    let (server, etcd) = (assets.path("kube-apiserver"), assets.path("etcd"));
+    let orlop = PathBuf::from(env!("CARGO_BIN_EXE_orlop"));
+
+    let (code, help, _) = run(&server, &["--help"]).await;
+    let names_flag = |text: &str, flag: &str| text.lines().any(|line| line.trim_start().starts_with(flag));
+    assert!(code == Some(0) && names_flag(&help, "--secure-port") && !names_flag(&help, "--insecure-port"));
+    assert_eq!(run(&orlop, &["kube-apiserver", "--help"]).await.1, help);
+    let (code, help, _) = run(&etcd, &["--help"]).await;
+    assert!(code == Some(0) && names_flag(&help, "--unsafe-no-fsync"));
+    assert_eq!(run(&orlop, &["etcd", "--help"]).await.1, help);
+
+    let (code, version, _) = run(&server, &["--version"]).await;
+    assert!(code == Some(0) && version.starts_with("Kubernetes v1.35."), "{version}");
+    let (code, version, _) = run(&etcd, &["--version"]).await;
+    assert!(code == Some(0) && version.starts_with("etcd Version: 3."), "{version}");
+
+    let unknown = (Some(1), String::new(), "Error: unknown flag: --nonsense\n".to_owned());
+    assert_eq!(run(&server, &["--nonsense=1"]).await, unknown);
+    let (code, _, errors) = run(&etcd, &["--nonsense"]).await;
+    assert!(code == Some(2) && errors.starts_with("flag provided but not defined: -nonsense\n"), "{errors}");
+    let (code, _, errors) = run(&server, &["--secure-port=0"]).await;
+    assert!(code == Some(1) && errors.contains("--etcd-servers must be specified"), "{errors}");
+}

@@ -1,0 +1,75 @@
+//! Frames: a length, the number of the call, and what is said.
+
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::wire::Wire;
+
+/// What a frame belongs to: an answer has the number of its call.
+pub type Call = u64;
+
+/// The call of a frame that answers nothing and rings the bell.
+pub const BELL: Call = 0;
+
+/// Length and call.
+const HEAD: usize = 4 + 8;
+
+/// Far more than a batch or a page takes; whoever announces more does not speak this protocol.
+const MAX_BYTES: usize = 256 << 20;
+
+/// A frame as it is sent.
+pub fn frame(call: Call, content: &impl Wire) -> Vec<u8> {
+    let mut out = vec![0; HEAD];
+    content.put(&mut out);
+    // What does not fit is refused by the reader; a batch is bounded long before.
+    let length = u32::try_from(out.len() - HEAD).unwrap_or(u32::MAX);
+    out[..4].copy_from_slice(&length.to_le_bytes());
+    out[4..HEAD].copy_from_slice(&call.to_le_bytes());
+    out
+}
+
+/// Takes frames off a connection.
+pub struct Frames<R> {
+    stream: R,
+    buffer: BytesMut,
+}
+
+impl<R: AsyncRead + Unpin> Frames<R> {
+    /// Of a connection of which nothing was read.
+    pub fn new(stream: R) -> Self {
+        Self { stream, buffer: BytesMut::new() }
+    }
+
+    /// The next frame; `None` at an end between two frames. Cancel safe.
+    pub async fn next(&mut self) -> io::Result<Option<(Call, Bytes)>> {
+        loop {
+            if let Some(frame) = self.whole()? {
+                return Ok(Some(frame));
+            }
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return match self.buffer.is_empty() {
+                    true => Ok(None),
+                    false => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+        }
+    }
+
+    /// A frame that has arrived as a whole.
+    fn whole(&mut self) -> io::Result<Option<(Call, Bytes)>> {
+        let Some((head, _)) = self.buffer.split_first_chunk::<HEAD>() else { return Ok(None) };
+        let mut head = &head[..];
+        let (length, call) = (head.get_u32_le() as usize, head.get_u64_le());
+        if length > MAX_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is too large"));
+        }
+        if self.buffer.len() < HEAD + length {
+            self.buffer.reserve(HEAD + length - self.buffer.len());
+            return Ok(None);
+        }
+        self.buffer.advance(HEAD);
+        Ok(Some((call, self.buffer.split_to(length).freeze())))
+    }
+}

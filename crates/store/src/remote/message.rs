@@ -1,0 +1,40 @@
+//! What is said: the calls of an engine, each as a value.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::{ObjectKey, Resource, Revision};
+
+use super::wire::{Wire, variants};
+use crate::engine::{Bound, Transaction};
+use crate::types::ListQuery;
+
+/// A call of [`crate::Engine`]. Its answer is what the method gives, or the store's error.
+#[derive(Clone, Debug)]
+pub enum Request {
+    Clock,
+    Get { key: ObjectKey, at: Option<Revision> },
+    List(ListQuery),
+    Commit(Vec<Transaction>),
+    Changes { of: Option<Resource>, after: Revision, bound: Bound },
+    OlderThan(Duration),
+    Compact { through: Revision, limit: u64 },
+}
+
+variants! {
+    Request {
+        0 => Clock,
+        1 => Get { key, at },
+        2 => List(query),
+        3 => Commit(batch),
+        4 => Changes { of, after, bound },
+        5 => OlderThan(age),
+        6 => Compact { through, limit },
+    }
+}
+
+/// Reads a whole frame as one value.
+pub fn read<T: Wire>(mut content: Bytes) -> Option<T> {
+    let value = T::pull(&mut content)?;
+    content.is_empty().then_some(value)
+}

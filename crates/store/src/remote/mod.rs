@@ -1,0 +1,25 @@
+//! An engine in another process: the engine's calls as frames on one connection, answered by whoever has the database.
+//!
+//! Several servers may share one database this way. Each call is one frame and its answer another; they may overtake one another.
+//! A frame without a call rings the bell.
+
+mod client;
+mod frame;
+mod message;
+mod server;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use client::{Connector, Remote};
+pub use server::{Shared, serve};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// The name of what is spoken on the connection, with its version: both sides have to agree on it first.
+pub const PROTOCOL: &str = "orlop-store/1";
+
+/// A connection, whatever it runs over.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
