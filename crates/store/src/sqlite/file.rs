@@ -51,20 +51,17 @@ pub struct FileDatabase {
 struct Scanners {
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
+    options: FileOptions,
 }
 
 impl Scanners {
-    /// Opens those that are still missing: a start waits for one of them only.
-    fn open_the_rest(&self, options: &FileOptions) {
-        for _ in 1..options.readers {
-            let opened = connect_to_read(options);
-            let mut idle = held(&self.idle);
-            match opened {
-                Ok(_) if self.permits.is_closed() => return,
-                Ok(connection) => idle.push(connection),
-                Err(error) => return tracing::warn!(%error, "fewer lists run at once"),
-            }
-            self.permits.add_permits(1);
+    /// One that nobody uses, or another one: most servers never read as much at once as they may.
+    fn take(&self) -> Result<Connection, Error> {
+        let idle = held(&self.idle).pop();
+        match idle {
+            Some(connection) => Ok(connection),
+            None if self.permits.is_closed() => Err(closed()),
+            None => connect_to_read(&self.options),
         }
     }
 }
@@ -82,9 +79,10 @@ impl FileDatabase {
             .map(|_| Ok(Mutex::new(Some(connect_to_read(options)?))))
             .collect::<Result<Vec<_>, Error>>()?;
         let idle = Mutex::new(vec![connect_to_read(options)?]);
-        let scanners = Arc::new(Scanners { idle, permits: Semaphore::new(1) });
+        let permits = Semaphore::new(options.readers.max(1));
+        let scanners = Arc::new(Scanners { idle, permits, options: options.clone() });
         let (jobs, queue) = channel();
-        let threads = start_threads(writer, options, queue, &scanners).map_err(|error| Error::Open {
+        let threads = start_threads(writer, options, queue).map_err(|error| Error::Open {
             reason: format!("{name}: no thread could be started: {error}"),
         })?;
         Ok(Self {
@@ -182,9 +180,9 @@ async fn blocking_with_permit<T: Send + 'static>(
     permit.forget();
     let scanners = Arc::clone(&scanners);
     blocking(move || {
-        let connection = held(&scanners.idle).pop();
-        let loan = Loan { connection, scanners };
-        work(loan.connection.as_ref().ok_or_else(closed)?)
+        let mut loan = Loan { connection: None, scanners };
+        let connection = loan.scanners.take()?;
+        work(loan.connection.insert(connection))
     })
     .await
 }
@@ -271,14 +269,11 @@ fn start_threads(
     mut writer: Connection,
     options: &FileOptions,
     queue: Receiver<Job>,
-    scanners: &Arc<Scanners>,
 ) -> std::io::Result<Vec<JoinHandle<()>>> {
     let wal = Arc::new(Wal { checkpoint_pages: options.checkpoint_pages.max(1), ..Wal::default() });
     let (request, requests) = sync_channel(1);
-    let (of_checkpoints, options, scanners) = (Arc::clone(&wal), options.clone(), Arc::clone(scanners));
+    let (of_checkpoints, options) = (Arc::clone(&wal), options.clone());
     let checkpointer = thread::Builder::new().name("sqlite-checkpoint".to_owned()).spawn(move || {
-        scanners.open_the_rest(&options);
-        drop(scanners);
         serve_checkpoints(&options, &requests, &of_checkpoints);
     })?;
     let writer = thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
