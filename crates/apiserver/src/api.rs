@@ -16,6 +16,7 @@ use crate::body::Body;
 use crate::definitions::{self, Catalog};
 use crate::limits::{Gate, Limits};
 use crate::metrics::ApiMetrics;
+use crate::openapi::Documents;
 use crate::registry::{Registry, ResourceType};
 use crate::{bootstrap, kinds, pipeline};
 
@@ -32,6 +33,7 @@ pub struct Parts {
     pub(crate) admission: Admission,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
+    pub(crate) documents: Documents,
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
     pub(crate) shutdown: Shutdown,
@@ -152,6 +154,7 @@ impl Builder {
             admission: Admission::new(self.plugins),
             limits: self.limits,
             gate: Gate::default(),
+            documents: Documents::default(),
             metrics: ApiMetrics::register(&mut self.metrics),
             metrics_registry: self.metrics,
             shutdown: self.shutdown,
@@ -164,6 +167,7 @@ impl Builder {
             let mut tasks = api.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.spawn(following);
             tasks.spawn(looking_after);
+            tasks.spawn(definitions::keep_indexes(Arc::downgrade(&api.0)));
         }
         let following = api.admission.follow(&api.store, &api.registry()).await?;
         {

@@ -17,6 +17,7 @@ mod kinds;
 mod limits;
 mod metrics;
 mod openapi;
+mod pages;
 mod pipeline;
 pub mod registry;
 mod render;

@@ -49,12 +49,34 @@ pub(crate) fn begin_end(definition: &mut Object, now: &str) {
     {
         names.push(CLEANUP.into());
     }
-    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-    set_condition(
-        part(definition, "status"),
-        ("Terminating", "True", "InstanceDeletionPending", message),
-        now,
-    );
+    tell_of_end(definition, Ending::Pending, now);
+}
+
+/// How far the end of a definition is.
+#[derive(Clone, Copy)]
+pub(crate) enum Ending {
+    /// It is asked for.
+    Pending,
+    /// Objects are being deleted.
+    InProgress,
+    /// There are none left.
+    Completed,
+}
+
+/// Says in the conditions of a definition how far its end is.
+pub(crate) fn tell_of_end(definition: &mut Object, ending: Ending, now: &str) {
+    let (state, reason, message) = match ending {
+        Ending::Pending => (
+            "True",
+            "InstanceDeletionPending",
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        ),
+        Ending::InProgress => {
+            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        }
+        Ending::Completed => ("False", "InstanceDeletionCompleted", "removed all instances"),
+    };
+    set_condition(part(definition, "status"), ("Terminating", state, reason, message), now);
 }
 
 /// The names that others have: of resources, and of kinds.

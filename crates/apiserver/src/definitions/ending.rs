@@ -12,11 +12,12 @@ use store::{ListQuery, WatchScope};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::conditions::CLEANUP;
+use super::announcing::Announced;
+use super::conditions::{CLEANUP, Ending, tell_of_end};
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap::ask;
-use crate::registry::Definition;
-use crate::verbs::{delete_instances, store_error};
+use crate::registry::{Definition, Object};
+use crate::verbs::{creation_time, delete_instances, store_error};
 
 /// How long to wait before something is tried again that failed.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -26,6 +27,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver<Revision>) {
     let mut ending = JoinSet::new();
     let mut begun: BTreeMap<String, Uid> = BTreeMap::new();
+    let mut announced = Announced::default();
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let registry = api.registry();
@@ -37,6 +39,9 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver
             } else if !definition.has_all_names && !definition.is_ending {
                 take_names(&api, definition).await;
             }
+        }
+        if let Err(error) = announced.follow(&api, &registry).await {
+            tracing::warn!(%error, "the APIServices of definitions cannot be kept");
         }
         drop((registry, api));
         while ending.try_join_next().is_some() {}
@@ -62,13 +67,14 @@ async fn end(server: Weak<Parts>, definition: Arc<Definition>) {
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let outcome = async {
+            tell(&api, &definition, Ending::InProgress).await?;
             delete_instances(&api, &definition).await?;
             let store = api.store.clone();
             // The server may go while objects wait for their finalizers.
             drop(api);
             gone(&store, &definition).await.map_err(store_error)?;
             let Some(api) = server.upgrade().map(ApiServer::of) else { return Ok(()) };
-            release(&api, &definition).await
+            tell(&api, &definition, Ending::Completed).await
         };
         match outcome.await {
             Ok(()) => return,
@@ -105,15 +111,21 @@ async fn gone(store: &store::Store, definition: &Definition) -> Result<(), store
     }
 }
 
-/// Takes the finalizer away; if it was the last one, the definition goes.
-async fn release(api: &ApiServer, definition: &Definition) -> Result<(), Error> {
+/// Says how far the end of a definition is. At last its finalizer is taken away; if it was the only one, the definition goes.
+async fn tell(api: &ApiServer, definition: &Definition, ending: Ending) -> Result<(), Error> {
     let found = api.store.get(&definition.key(), None).await.map_err(store_error)?;
     let Some(found) = found.filter(|found| found.uid == definition.uid) else { return Ok(()) };
-    let object: Value = serde_json::from_slice(&found.value).unwrap_or_default();
-    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-    let others: Vec<&Value> = finalizers.into_iter().flatten().filter(|name| *name != CLEANUP).collect();
-    let patch = json!({"metadata": {"resourceVersion": found.revision.to_string(), "finalizers": others}});
-    let path = format!("{DEFINITIONS}/{}", definition.name());
+    let mut object: Object = serde_json::from_slice(&found.value).unwrap_or_default();
+    tell_of_end(&mut object, ending, &creation_time());
+    let mut metadata = json!({"resourceVersion": found.revision.to_string()});
+    if let Ending::Completed = ending {
+        let finalizers = object.get("metadata").and_then(|metadata| metadata.get("finalizers"));
+        let finalizers = finalizers.and_then(Value::as_array).into_iter().flatten();
+        metadata["finalizers"] = finalizers.filter(|name| *name != CLEANUP).cloned().collect();
+    }
+    let conditions = object.get("status").and_then(|status| status.get("conditions"));
+    let patch = json!({"metadata": metadata, "status": {"conditions": conditions}});
+    let path = format!("{DEFINITIONS}/{}/status", definition.name());
     match ask(api, Method::PATCH, &path, patch.to_string()).await? {
         200 | 404 => Ok(()),
         code => Err(Error::Internal { message: format!("{path}: {code}") }),

@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use model::error::Error;
 use model::{Resource, Revision, Selector};
-use store::{EventKind, ListQuery, Position, Store, Stored, Watch, WatchScope};
+use store::{EventKind, Store, Stored, Watch, WatchScope};
 use tokio::sync::watch;
 
 use super::Catalog;
+use crate::pages::Pages;
 use crate::registry::Registry;
 use crate::registry::custom::Read;
 use crate::verbs::store_error;
 use crate::webhook::Services;
 
-/// Definitions read at once.
-const PAGE: usize = 100;
 /// How long to wait before the log is read again that could not be read.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -58,31 +57,18 @@ async fn read_all(
     catalog: &Catalog,
     position: &watch::Sender<Revision>,
 ) -> Result<Watch, store::Error> {
-    let mut query = ListQuery {
-        resource: resource(),
-        namespace: None,
-        selector: Selector::default(),
-        at: None,
-        after: None,
-        limit: PAGE,
-    };
     let services = Services::of(store);
     let mut registry = Registry::clone(&catalog.registry());
     let mut gone: Vec<String> = registry.all_definitions().map(|definition| definition.name()).collect();
-    let revision = loop {
-        let page = store.list(&query).await?;
+    let mut pages = Pages::all_at_once(store, resource());
+    let mut revision = Revision::ZERO;
+    while let Some(page) = pages.next().await? {
+        revision = page.revision;
         for item in &page.items {
             gone.retain(|name| *name != item.key.name);
             define(&mut registry, item, &services);
         }
-        match page.items.last() {
-            Some(last) if page.more => {
-                query.after = Some(Position { namespace: String::new(), name: last.key.name.clone() });
-                query.at = Some(page.revision);
-            }
-            _ => break page.revision,
-        }
-    };
+    }
     gone.iter().for_each(|name| registry.undefine(name));
     catalog.replace(registry);
     position.send_replace(revision);

@@ -3,9 +3,11 @@
 //! One task per server watches the stored definitions and is the only one that changes the registry, in the order of the log.
 //! Whoever writes a definition waits until that task has seen the write: the answer comes when the kind is served.
 
+mod announcing;
 pub(crate) mod conditions;
 mod ending;
 mod follow;
+pub(crate) mod indexing;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -17,6 +19,7 @@ use tokio::time::timeout;
 
 pub(crate) use ending::look_after;
 pub(crate) use follow::follow;
+pub(crate) use indexing::keep_indexes;
 
 use crate::registry::{Definition, Registry};
 

@@ -1,13 +1,15 @@
 //! OpenAPI documents: v3 per group version, and v2 for all. They are made when somebody asks, from the schema table and the
-//! registry; their tag comes from what they are made of, so that a client that has a document need not have it made again.
+//! registry, and kept for a while; their tag comes from what they are made of, so that a client that has a document need not have it made again.
 
 mod custom;
+mod kept;
 mod paths;
 mod protobuf;
 mod schemas;
 
 use std::sync::LazyLock;
 
+use bytes::Bytes;
 use descriptions::Descriptions;
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -16,6 +18,7 @@ use model::schema;
 use ring::digest::{Context, SHA256, digest};
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::kept::Documents;
 use self::paths::Paths;
 use self::schemas::{Definitions, Dialect};
 use crate::api::ApiServer;
@@ -43,11 +46,11 @@ pub(crate) fn answer(
             let is_protobuf = accepts(headers, &V2_PROTOBUF_ASKED);
             let made = || {
                 let document = v2(&registry);
-                if is_protobuf { protobuf::document(&document) } else { document.to_string().into_bytes() }
+                if is_protobuf { protobuf::document(&document).into() } else { document.to_string().into() }
             };
             tagged(if is_protobuf { V2_PROTOBUF } else { JSON }, &tag, query, headers, made)
         }
-        "v3" => Ok(respond(JSON, index(&registry).to_string())),
+        "v3" => Ok(respond(JSON, api.documents.index(&registry, || index(&registry).to_string()))),
         rest => {
             let place = rest.strip_prefix("v3/").and_then(group_version);
             let (group, version) = place.ok_or(Error::NoSuchPage)?;
@@ -56,7 +59,8 @@ pub(crate) fn answer(
                 return Err(Error::PathNotFound);
             }
             let tag = tag(types.iter().copied());
-            tagged(JSON, &tag, query, headers, || v3(&types).to_string().into_bytes())
+            let made = || api.documents.of(&tag, || v3(&types).to_string().into_bytes());
+            tagged(JSON, &tag, query, headers, made)
         }
     }
 }
@@ -159,7 +163,7 @@ fn tagged(
     tag: &str,
     query: &Query,
     headers: &HeaderMap,
-    made: impl FnOnce() -> Vec<u8>,
+    made: impl FnOnce() -> Bytes,
 ) -> Result<Response<Body>, Error> {
     let quoted = format!("\"{tag}\"");
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());

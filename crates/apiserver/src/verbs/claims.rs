@@ -8,18 +8,16 @@ use std::net::Ipv4Addr;
 
 use model::error::Error;
 use model::kinds::{Claim, Pool, Refusal};
-use model::{Attributes, Encoded, ObjectKey, Resource, Selector, Uid};
+use model::{Attributes, Encoded, ObjectKey, Resource, Uid};
 use serde_json::{Value, json};
-use store::{ListQuery, Position, Precondition, Stored, Write};
+use store::{Precondition, Stored, Write};
 
 use super::managers::Writing;
 use super::metadata::{self, attributes, may_go, time};
 use super::write::now;
 use super::{Call, store_error};
+use crate::pages::Pages;
 use crate::registry::{Object, ResourceType};
-
-/// Keys read at once.
-const PAGE: usize = 500;
 
 /// The group of the resources that hold claims. No path leads there: a group that clients can make has a dot.
 const GROUP: &str = "claims";
@@ -100,24 +98,9 @@ async fn all_taken(call: &Call) -> Result<BTreeMap<Claim, String>, Error> {
         (Resource::new(GROUP, PORTS), &port),
         (Resource::new(GROUP, DEFAULTS), &default),
     ] {
-        let mut query = ListQuery {
-            resource,
-            namespace: None,
-            selector: Selector::default(),
-            at: None,
-            after: None,
-            limit: PAGE,
-        };
-        loop {
-            let page = call.api.store.list(&query).await.map_err(store_error)?;
+        let mut pages = Pages::of(&call.api.store, resource);
+        while let Some(page) = pages.next().await.map_err(store_error)? {
             taken.extend(page.items.iter().filter_map(|item| Some((read(&item.key.name)?, owner_of(item)))));
-            match page.items.last() {
-                Some(last) if page.more => {
-                    let name = last.key.name.clone();
-                    query.after = Some(Position { namespace: String::new(), name });
-                }
-                _ => break,
-            }
         }
     }
     Ok(taken)

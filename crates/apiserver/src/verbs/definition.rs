@@ -62,9 +62,9 @@ impl Call {
             self.api.admission.reach(&self.resource_type.resource, last.revision).await;
         }
         if self.resource_type.is_definition()
-            && let Some(last) = written.last()
+            && let Some(own) = written.first()
         {
-            let followed = self.api.catalog.follows(last.revision).await;
+            let followed = self.api.catalog.follows(own.revision).await;
             followed.map_err(|error| store::Error::Unavailable { reason: error.to_string() })?;
         }
         Ok(written)

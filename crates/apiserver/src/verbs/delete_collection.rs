@@ -5,13 +5,14 @@ use futures::StreamExt;
 use http::Response;
 use model::Revision;
 use model::error::Error;
-use store::Position;
 
 use super::delete::delete_object;
 use super::options::DeleteOptions;
 use super::scope::scope;
 use super::{Call, store_error};
 use crate::body::Body;
+use crate::definitions::indexing::has_fields;
+use crate::pages::Pages;
 use crate::render;
 
 /// Objects read at once; they are deleted side by side, so that they share commits.
@@ -27,10 +28,12 @@ pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
 
 /// Deletes all objects of a selection; what they were last, as of which revision.
 pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(Revision, Vec<Bytes>), Error> {
-    let mut query = scope(call)?.query(call, PAGE);
-    let mut deleted = Vec::new();
-    loop {
-        let page = call.api.store.list(&query).await.map_err(store_error)?;
+    let scope = scope(call)?;
+    has_fields(call, &scope.selector).await?;
+    let mut pages = Pages::pinned(&call.api.store, scope.query(call, PAGE));
+    let (mut revision, mut deleted) = (Revision::ZERO, Vec::new());
+    while let Some(page) = pages.next().await.map_err(store_error)? {
+        revision = page.revision;
         let deletions = page.items.iter().map(|item| delete_object(call, &item.key, options));
         let deletions: Vec<_> = deletions.collect();
         let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
@@ -46,12 +49,6 @@ pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(Revisio
                 Err(error) => return Err(error),
             }
         }
-        match page.items.last() {
-            Some(last) if page.more => {
-                let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
-                (query.after, query.at) = (Some(Position { namespace, name }), Some(page.revision));
-            }
-            _ => return Ok((page.revision, deleted)),
-        }
     }
+    Ok((revision, deleted))
 }

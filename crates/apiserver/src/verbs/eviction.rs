@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use http::Response;
+use model::Encoded;
 use model::error::Error;
 use model::kinds::{evict, note_eviction};
-use model::{Encoded, Selector};
 use serde_json::{Value, json};
-use store::{ListQuery, Position, Precondition, Stored, Write};
+use store::{Precondition, Stored, Write};
 
 use super::body;
 use super::delete;
@@ -21,11 +21,9 @@ use super::{Call, create, store_error};
 use crate::admission::Request;
 use crate::body::Body;
 use crate::kinds;
+use crate::pages::Pages;
 use crate::registry::{Object, Served};
 use crate::render;
-
-/// Budgets read at once.
-const PAGE: usize = 500;
 
 /// Answers an eviction that was sent to a pod.
 pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
@@ -103,24 +101,10 @@ async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Er
 }
 
 async fn budgets(call: &Call, of: &Served) -> Result<Vec<Stored>, Error> {
-    let mut query = ListQuery {
-        resource: of.resource.clone(),
-        namespace: Some(call.namespace().to_owned()),
-        selector: Selector::default(),
-        at: None,
-        after: None,
-        limit: PAGE,
-    };
+    let mut pages = Pages::of(&call.api.store, of.resource.clone()).within(call.namespace());
     let mut all = Vec::new();
-    loop {
-        let page = call.api.store.list(&query).await.map_err(store_error)?;
+    while let Some(page) = pages.next().await.map_err(store_error)? {
         all.extend(page.items);
-        match all.last() {
-            Some(last) if page.more => {
-                let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
-                query.after = Some(Position { namespace, name });
-            }
-            _ => return Ok(all),
-        }
     }
+    Ok(all)
 }

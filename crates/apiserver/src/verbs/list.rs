@@ -13,6 +13,7 @@ use super::continue_token::ContinueToken;
 use super::scope::{Scope, scope};
 use super::{Call, components, store_error, too_old};
 use crate::body::{Aborted, Body};
+use crate::definitions::indexing::has_fields;
 use crate::registry::Served;
 use crate::render::ListFrame;
 use crate::request::list_options::{ListOptions, VersionMatch};
@@ -26,6 +27,7 @@ pub async fn list(call: Call) -> Result<Response<Body>, Error> {
         return components::list(&call).await;
     }
     let scope = scope(&call)?;
+    has_fields(&call, &scope.selector).await?;
     let mut reader = Reader::open(&call, &scope, &options).await?;
     let first = reader.next().await?;
     let frame = ListFrame::new(&call);

@@ -30,6 +30,7 @@ mod write;
 pub(crate) use list::ListMetadata;
 pub(crate) use managers::{SERVER, Writing, set_managers};
 pub(crate) use metadata::{attributes, metadata_mut, text, time};
+pub(crate) use reindex::write_again;
 pub(crate) use write::now;
 
 use std::sync::Arc;
@@ -161,7 +162,7 @@ pub(crate) async fn delete_instances(api: &ApiServer, definition: &Arc<Definitio
 }
 
 /// A call of the server itself about all objects of a definition; `None` where it has no types.
-fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option<Call> {
+pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option<Call> {
     Some(Call {
         api: api.clone(),
         caller: Identity::authenticated("system:apiserver", ["system:masters".to_owned()]),

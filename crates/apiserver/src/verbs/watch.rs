@@ -15,6 +15,7 @@ use super::list::{Reader, check_reached};
 use super::scope::scope;
 use super::{Call, store_error, too_old};
 use crate::body::{Aborted, Body};
+use crate::definitions::indexing::has_fields;
 use crate::metrics::Counted;
 use crate::render::{EventFrame, EventName};
 use crate::request::list_options::{WatchOptions, WatchStart};
@@ -29,6 +30,7 @@ const PIECE: usize = 64 << 10;
 pub async fn watch(call: Call) -> Result<Response<Body>, Error> {
     let options = WatchOptions::from_query(&call.query)?;
     let scope = scope(&call)?;
+    has_fields(&call, &scope.selector).await?;
     let resource = call.resource_type.resource.clone();
     let (namespace, name) = (scope.namespace.clone(), scope.name.clone());
     let watch_scope = WatchScope { resource, namespace, name, selector: scope.selector.clone() };

@@ -15,10 +15,10 @@ use super::definition::{has_moved, settle};
 use super::managers::Writing;
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
-use super::reindex::reindex;
 use super::{Call, claims, store_error};
 use crate::admission::Request;
 use crate::body::Body;
+use crate::definitions::indexing;
 use crate::registry::Object;
 use crate::render;
 
@@ -85,12 +85,7 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         call.resource_type.strategy.canonicalize(&mut object);
         admitted::validate(&request, part, &object).await?;
         match commit(&request, &head, (&object, &old), &tracked).await {
-            Ok(value) => {
-                if !options.dry_run {
-                    reindex(call, &object, &old).await?;
-                }
-                return Ok(value);
-            }
+            Ok(value) => return Ok(value),
             Err(Failure::Of(error)) => return Err(error),
             Err(Failure::Store(error)) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
             Err(Failure::Store(error)) if claims::was_contested(&error, &key) => contested = true,
@@ -138,6 +133,7 @@ async fn commit(
     };
     let mut writes = vec![write];
     writes.extend(claims::steps(call, (!ends).then_some(object), Some(old)).await?);
+    writes.extend(indexing::mark(call, object, old).await?);
     writes.extend(request.take_writes());
     let written = call.write(writes).await?;
     // Of an object that ended here the client gets the last state that it had.

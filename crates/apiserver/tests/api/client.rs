@@ -75,17 +75,19 @@ impl Client {
 
     /// An administrator of a server that is built in another way.
     pub async fn with(change: impl FnOnce(Builder) -> Builder) -> Self {
-        let store = memory().await;
-        let api = change(ApiServer::builder(store.clone())).build().await.unwrap();
-        let admin = Identity::authenticated("admin", ["system:masters".to_owned()]);
-        Self { service: ApiService::new(api.clone(), admin), api, store }
+        Self::on(memory().await, change).await
     }
 
     /// Another server on the same store.
     pub async fn restarted(&self) -> Self {
-        let api = ApiServer::builder(self.store.clone()).build().await.unwrap();
+        Self::on(self.store.clone(), |builder| builder).await
+    }
+
+    /// An administrator of a server on this store.
+    pub async fn on(store: Store, change: impl FnOnce(Builder) -> Builder) -> Self {
+        let api = change(ApiServer::builder(store.clone())).build().await.unwrap();
         let admin = Identity::authenticated("admin", ["system:masters".to_owned()]);
-        Self { service: ApiService::new(api.clone(), admin), api, store: self.store.clone() }
+        Self { service: ApiService::new(api.clone(), admin), api, store }
     }
 
     /// The same server as another caller sees it.

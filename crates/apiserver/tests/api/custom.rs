@@ -48,7 +48,8 @@ pub async fn with_widgets() -> Client {
     client
 }
 
-fn names(list: &Value) -> Vec<&str> {
+/// The names of the objects of a list.
+pub fn names(list: &Value) -> Vec<&str> {
     list["items"].as_array().unwrap().iter().map(|i| i["metadata"]["name"].as_str().unwrap()).collect()
 }
 
@@ -187,7 +188,12 @@ async fn a_definition_goes_when_its_objects_are_gone() {
     assert_eq!(client.get(&path).await.code, 200);
     client.merge(&format!("{WIDGETS}/a"), &json!({"metadata": {"finalizers": null}})).await;
     watch.expect(&[("DELETED", "a")]).await;
-    definitions.expect(&[("MODIFIED", "widgets.example.io"), ("DELETED", "widgets.example.io")]).await;
+    let steps = [
+        ("MODIFIED", "widgets.example.io"),
+        ("MODIFIED", "widgets.example.io"),
+        ("DELETED", "widgets.example.io"),
+    ];
+    definitions.expect(&steps).await;
     assert_eq!(watch.next().await, None);
     assert_eq!(client.get(&path).await.code, 404);
     assert_eq!(client.get(WIDGETS).await.code, 404);

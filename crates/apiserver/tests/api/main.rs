@@ -11,6 +11,7 @@ mod collections;
 mod conversion;
 mod custom;
 mod discovery;
+mod indexing;
 mod lists;
 mod namespaces;
 mod objects;
