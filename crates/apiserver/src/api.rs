@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
+use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
 use model::kinds::Ranges;
 use process::Shutdown;
@@ -62,6 +63,7 @@ pub struct Builder {
     authentication: Authentication,
     authorizer: Arc<dyn Authorizer>,
     plugins: Switches,
+    admission_configuration: AdmissionConfiguration,
     limits: Limits,
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
@@ -104,6 +106,13 @@ impl Builder {
     #[must_use]
     pub fn admission_plugins(mut self, plugins: Switches) -> Self {
         self.plugins = plugins;
+        self
+    }
+
+    /// How admission plugins are configured.
+    #[must_use]
+    pub fn admission_configuration(mut self, configuration: AdmissionConfiguration) -> Self {
+        self.admission_configuration = configuration;
         self
     }
 
@@ -151,7 +160,7 @@ impl Builder {
             catalog: Arc::new(catalog),
             authentication: self.authentication,
             authorizer: self.authorizer,
-            admission: Admission::new(self.plugins),
+            admission: Admission::new(self.plugins, self.admission_configuration),
             limits: self.limits,
             gate: Gate::default(),
             documents: Documents::default(),
@@ -201,6 +210,7 @@ impl ApiServer {
             authentication: Authentication::default(),
             authorizer: Arc::new(MastersOnly),
             plugins: Switches::default(),
+            admission_configuration: AdmissionConfiguration::default(),
             limits: Limits::default(),
             metrics: prometheus_client::registry::Registry::default(),
             shutdown: Shutdown::new(),

@@ -1,15 +1,18 @@
 //! What the server does with a Pod between the wire and the store, alone on one core.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use model::kinds::{self, Object, Writer};
+use model::pod_security::{Level, Standard, Version, violations};
+use model::policies::{Authorizer, Check, Decision, Input, ResourceCheck, ValidatingPolicy};
 use model::protobuf::{self, Encoder};
 use model::schema::{self, check};
 use model::validation::validate_object_meta;
 use model::{Encoded, Revision, json};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::objects::{pod_json, pod_protobuf};
@@ -20,6 +23,8 @@ const IN_PROCESS: Engine = Engine { name: "in process", busy: "bench" };
 const FROM_JSON: &str = "model decode and validate a pod, JSON";
 const FROM_PROTOBUF: &str = "model decode and validate a pod, protobuf";
 const TO_PROTOBUF: &str = "model write a stored pod as protobuf";
+const POD_SECURITY: &str = "model judge a pod by the restricted standard";
+const POLICY: &str = "model judge a pod by a policy";
 const POD: (&str, &str) = ("v1", "Pod");
 
 /// Times in a round.
@@ -30,6 +35,8 @@ pub async fn run(report: &mut Report) {
     let rounds = report.sizes.rounds;
     report.measure(FROM_JSON, IN_PROCESS, async { from_json(TIMES * rounds) }).await;
     report.measure(FROM_PROTOBUF, IN_PROCESS, async { from_protobuf(TIMES * rounds) }).await;
+    report.measure(POD_SECURITY, IN_PROCESS, async { pod_security(TIMES * rounds) }).await;
+    report.measure(POLICY, IN_PROCESS, async { policy(TIMES * rounds) }).await;
     report.measure(TO_PROTOBUF, IN_PROCESS, async { to_protobuf(TIMES * rounds) }).await;
 }
 
@@ -76,6 +83,67 @@ fn measured(times: usize, size: usize, decode: impl Fn() -> Result<Value>) -> Re
     Ok(Outcome::of(Figure::time(all.median()).with(format!("of {size}")))
         .beside(Figure::time(decoding.median()), "decoding alone")
         .goal(Goal::Below(100e-6)))
+}
+
+fn pod() -> Result<Object> {
+    let Value::Object(pod) = json::parse(&pod_json("some-pod"))?.value else {
+        anyhow::bail!("a pod is an object")
+    };
+    Ok(pod)
+}
+
+/// What admission costs that looks at every pod.
+fn pod_security(times: usize) -> Result<Outcome> {
+    let (pod, mut all) = (pod()?, Latencies::default());
+    let restricted = Standard { level: Level::Restricted, version: Version::Latest };
+    for _ in 0..times {
+        let started = Instant::now();
+        black_box(violations(restricted, &pod));
+        all.push(started.elapsed());
+    }
+    Ok(Outcome::of(Figure::time(all.median())).goal(Goal::Below(20e-6)))
+}
+
+/// What one policy costs that looks at every container, with a variable.
+fn policy(times: usize) -> Result<Outcome> {
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "variables": [{"name": "containers", "expression": "object.spec.containers"}],
+        "validations": [{"expression": "variables.containers.all(c, c.image.size() > 0) && request.operation == 'CREATE'"}],
+    }});
+    let policy = ValidatingPolicy::compile(policy.as_object().context("a policy is an object")?);
+    let (pod, mut all) = (pod()?, Latencies::default());
+    let request = json!({"operation": "CREATE"});
+    let authorizer: Arc<dyn Authorizer> = Arc::new(Nobody);
+    let input = Input {
+        object: Some(&pod),
+        old_object: None,
+        request: request.as_object().context("a request is an object")?,
+        namespace: None,
+        params: None,
+        authorizer: &authorizer,
+        resource_check: &ResourceCheck::default(),
+    };
+    for _ in 0..times {
+        let started = Instant::now();
+        let verdict = black_box(policy.judge(&input));
+        all.push(started.elapsed());
+        ensure!(verdict.denials.is_empty(), "the pod is refused: {verdict:?}");
+    }
+    Ok(Outcome::of(Figure::time(all.median())).goal(Goal::Below(20e-6)))
+}
+
+/// Allows nothing.
+#[derive(Debug)]
+struct Nobody;
+
+impl Authorizer for Nobody {
+    fn decide(&self, _: &Check) -> Decision {
+        Decision::default()
+    }
+
+    fn for_service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+        Arc::new(Self)
+    }
 }
 
 /// The way of a new object: defaults, preparation, validation, and the bytes that are stored.

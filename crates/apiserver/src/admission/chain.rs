@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, try_join_all};
+use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
 use model::{Resource, Revision};
 use store::Store;
@@ -36,8 +37,8 @@ pub(crate) struct Asked {
 }
 
 impl Admission {
-    pub fn new(switches: Switches) -> Self {
-        let mut built = Built::default();
+    pub fn new(switches: Switches, configuration: AdmissionConfiguration) -> Self {
+        let mut built = Built::new(configuration);
         PLUGINS.iter().filter(|(name, _)| switches.is_on(name)).for_each(|(name, _)| built.add(name));
         built.add_permanent();
         let mut positions = Positions::default();

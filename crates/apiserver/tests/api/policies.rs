@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use apiserver::auth::{Authorizer, Decision, Identity, Question};
+use model::admission::configuration::AdmissionConfiguration;
 use serde_json::{Value, json};
 
 use crate::client::{CONFIGMAPS, Client};
@@ -118,4 +119,25 @@ async fn who_writes_a_policy_may_read_its_parameters() {
     leaky["spec"]["paramKind"] = json!({"apiVersion": "v1", "kind": "ConfigMap"});
     leaky["metadata"]["name"] = "fine".into();
     assert_eq!(writer.post(POLICIES, &leaky).await.code, 201);
+}
+
+#[tokio::test]
+async fn pod_security_is_configured_for_all_namespaces() {
+    let file = br#"{
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "PodSecurity", "configuration": {
+            "apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration",
+            "defaults": {"enforce": "baseline"}, "exemptions": {"namespaces": ["kube-system"]}}}]}"#;
+    let configuration = AdmissionConfiguration::read(file, &|_| true, &|path| Err(path.to_owned())).unwrap();
+    let client = Client::with(|builder| builder.admission_configuration(configuration)).await;
+    let pod = json!({
+        "metadata": {"generateName": "p-"},
+        "spec": {"hostPID": true, "containers": [{"name": "a", "image": "i"}]}});
+    let (code, _, message) = client.post("/api/v1/namespaces/default/pods", &pod).await.failure();
+    assert_eq!(code, 403);
+    assert!(
+        message.ends_with("violates PodSecurity \"baseline:latest\": host namespaces (hostPID=true)"),
+        "{message}"
+    );
+    assert_eq!(client.post("/api/v1/namespaces/kube-system/pods", &pod).await.code, 201);
 }

@@ -8,6 +8,7 @@ mod checks;
 mod configuration;
 mod namespace;
 mod pods;
+mod read;
 mod restricted;
 mod standard;
 #[cfg(test)]
@@ -17,4 +18,5 @@ pub use checks::{Violations, violations};
 pub use configuration::{Configuration, Exemptions};
 pub use namespace::NamespaceVerdict;
 pub use pods::{Judged, PodRequest, Subject, Verdict};
+pub use read::ConfigurationError;
 pub use standard::{Level, Policy, Standard, Version};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use apiserver::Limits;
 use apiserver::admission::Switches;
+use model::admission::configuration::AdmissionConfiguration;
 use model::kinds::Ranges;
 use process::listen::ListenAddress;
 use process::logging::{LogConfig, LogFormat};
@@ -14,6 +15,7 @@ use process::pki::Identity;
 use process::tls::{self, ClientCaVerifier};
 use store::Options;
 
+use super::admission;
 use super::apis;
 use super::gates;
 use super::storage::{EtcdUrl, Storage};
@@ -33,6 +35,9 @@ pub(super) struct Config {
     pub(super) limits: Limits,
     pub(super) services: Ranges,
     pub(super) plugins: Switches,
+    pub(super) admission: AdmissionConfiguration,
+    /// Whether policies that change objects are served.
+    pub(super) mutating_policies: bool,
     pub(super) log: LogConfig,
     /// What the operator has to know.
     pub(super) warnings: Vec<String>,
@@ -63,9 +68,12 @@ const MEDIA_TYPES: [&str; 3] =
 impl Config {
     /// Checks the flags, all of them before it complains, and reads the files that they name.
     pub(super) fn new(given: &Given) -> Result<Self> {
-        let mut warnings =
-            gates::warnings(&given.pairs("feature-gates")).map_err(|reason| anyhow!(reason))?;
-        warnings.extend(apis::warnings(&given.pairs("runtime-config")).map_err(|reason| anyhow!(reason))?);
+        let mutating_policies = admission::has_mutating_policies(given);
+        let (mut set, mut served) = (given.pairs("feature-gates"), given.pairs("runtime-config"));
+        set.retain(|(key, _)| !(mutating_policies && admission::is_gate(key)));
+        served.retain(|(key, _)| !(mutating_policies && admission::is_api(key)));
+        let mut warnings = gates::warnings(&set).map_err(|reason| anyhow!(reason))?;
+        warnings.extend(apis::warnings(&served).map_err(|reason| anyhow!(reason))?);
         let mut problems = problems(given);
         let plugins = plugins(given).map_err(|unknown| problems.extend(unknown)).unwrap_or_default();
         match &problems[..] {
@@ -73,6 +81,8 @@ impl Config {
             [only] => bail!("{only}"),
             several => bail!("[{}]", several.join(", ")),
         }
+        let admission = admission::configuration(given, &plugins)?;
+        warnings.extend(admission.warnings.iter().cloned());
         let host = given.text("bind-address").unwrap_or("0.0.0.0");
         let port = given.number("secure-port").unwrap_or(6443);
         let listen = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
@@ -98,6 +108,8 @@ impl Config {
             limits: limits(given),
             services: services(given)?,
             plugins,
+            admission,
+            mutating_policies,
             log: log(given)?,
             warnings,
         })

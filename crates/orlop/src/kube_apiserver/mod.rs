@@ -2,6 +2,7 @@
 //!
 //! Nothing runs here that a bare kube-apiserver would not run: no namespace is emptied, no kubeconfig is written.
 
+mod admission;
 mod apis;
 mod config;
 mod flags;

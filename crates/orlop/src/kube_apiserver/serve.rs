@@ -20,6 +20,7 @@ use prometheus_client::registry::Registry;
 use store::{Metrics, Store};
 use tokio::time::timeout;
 
+use super::admission;
 use super::config::{Config, Serving};
 use crate::callers;
 use crate::serve::{CLOSE_TIMEOUT, in_cluster, stop_on_signal};
@@ -59,11 +60,17 @@ async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
         Some(address) => SocketAddr::new(address, local.port()),
         None => in_cluster(local),
     };
-    let api = ApiServer::builder(store.clone())
+    let mut builder = ApiServer::builder(store.clone());
+    if config.mutating_policies {
+        let (group, version) = admission::MUTATING_POLICIES;
+        builder.serve_on_request(group, version);
+    }
+    let api = builder
         .authentication(callers::by_token(&config.tokens))
         .limits(config.limits)
         .services(config.services)
         .admission_plugins(config.plugins)
+        .admission_configuration(config.admission)
         .metrics(metrics)
         .shutdown(supervisor.shutdown())
         .address(advertised)

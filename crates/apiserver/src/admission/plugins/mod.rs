@@ -18,7 +18,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use model::pod_security::Configuration;
+use model::admission::configuration::AdmissionConfiguration;
 
 use super::follow::Follows;
 use super::{Phases, Plugin, Request, Step, Target};
@@ -31,11 +31,17 @@ pub(super) struct Built {
     pub plugins: Vec<Arc<dyn Plugin>>,
     /// What they follow.
     pub followed: Vec<Arc<dyn Follows>>,
+    configuration: AdmissionConfiguration,
     /// Two of them know storage classes.
     classes: Option<StorageClasses>,
 }
 
 impl Built {
+    /// With nothing yet, and what an operator says of plugins.
+    pub fn new(configuration: AdmissionConfiguration) -> Self {
+        Self { configuration, ..Self::default() }
+    }
+
     /// Makes the plugin of this name. A name that has no plugin of its own stands for nothing that has to be asked.
     pub fn add(&mut self, name: &str) {
         let plugin: Arc<dyn Plugin> = match name {
@@ -66,7 +72,7 @@ impl Built {
                 Arc::new(default)
             }
             "PodSecurity" => {
-                let security = pod_security::PodSecurity::new(Configuration::default());
+                let security = pod_security::PodSecurity::new(self.configuration.pod_security.clone());
                 self.followed.push(security.followed());
                 Arc::new(security)
             }

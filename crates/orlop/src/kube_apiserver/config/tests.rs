@@ -93,3 +93,35 @@ fn wrong_values_are_refused_in_kubernetes_words() {
     assert!(refusal(&["--tls-cert-file=x"]).contains("give both"));
     assert!(refusal(&["--etcd-servers=https://a:1"]).contains("--etcd-cafile"));
 }
+
+#[test]
+fn policies_that_change_objects_need_their_gate_and_their_api() {
+    let gate = "--feature-gates=MutatingAdmissionPolicy=true";
+    let api = "--runtime-config=admissionregistration.k8s.io/v1beta1=true";
+    let asked = config(&[gate, api]).unwrap();
+    assert!(asked.mutating_policies && asked.warnings.is_empty());
+    for alone in [gate, api] {
+        let config = config(&[alone]).unwrap();
+        assert!(!config.mutating_policies && config.warnings.len() == 1, "{alone}");
+    }
+}
+
+#[test]
+fn plugins_are_configured_by_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("admission.yaml");
+    let flag = format!("--admission-control-config-file={}", path.display());
+    assert!(refusal(&[&flag]).starts_with(
+        "failed to apply admission: failed to read plugin config: unable to read admission control configuration"
+    ));
+    let plugins = "plugins: [{name: PodSecurity, path: security.yaml}, {name: EventRateLimit}]";
+    let whole = format!("apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n{plugins}\n");
+    std::fs::write(&path, whole).unwrap();
+    assert!(refusal(&[&flag]).contains("Couldn't open admission plugin configuration"));
+    let security = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n\
+                    defaults: {enforce: baseline}\n";
+    std::fs::write(folder.path().join("security.yaml"), security).unwrap();
+    let config = config(&[&flag]).unwrap();
+    assert_eq!(config.admission.pod_security.defaults.enforce.to_string(), "baseline:latest");
+    assert_eq!(config.warnings.len(), 1, "EventRateLimit is not on");
+}
