@@ -19,6 +19,7 @@ use crate::limits::{Gate, Limits};
 use crate::metrics::ApiMetrics;
 use crate::openapi::Documents;
 use crate::registry::{Registry, ResourceType};
+use crate::webhook::Services;
 use crate::{bootstrap, kinds, pipeline};
 
 /// A Kubernetes API. Cheap to clone; all clones are the same server.
@@ -155,12 +156,13 @@ impl Builder {
     pub async fn build(mut self) -> Result<ApiServer, Error> {
         let is_defining = self.registry.types().any(|of| of.is_definition());
         let (catalog, position) = Catalog::new(self.registry);
+        let services = Services::of(&self.store);
         let api = ApiServer(Arc::new(Parts {
             store: self.store,
             catalog: Arc::new(catalog),
             authentication: self.authentication,
             authorizer: self.authorizer,
-            admission: Admission::new(self.plugins, self.admission_configuration),
+            admission: Admission::new(self.plugins, self.admission_configuration, services),
             limits: self.limits,
             gate: Gate::default(),
             documents: Documents::default(),

@@ -1,5 +1,6 @@
 //! One command that shows how fast the store and the API are, beside the machine's own limits and beside Kubernetes.
 
+mod admission_level;
 mod api_level;
 mod args;
 mod database;
@@ -25,6 +26,7 @@ async fn main() -> ExitCode {
     let load = machine::load();
     progress(&machine::description());
     model_level::run(&mut report).await;
+    admission_level::run(&mut report).await;
     store_level::run(&mut report).await;
     api_level::run(&mut report).await;
     println!("{}. Load average {load} before, {} after.\n", machine::description(), machine::load());

@@ -347,6 +347,10 @@ impl Error {
     pub fn retry_after_seconds(&self) -> Option<u32> {
         match self {
             Self::FutureRevision { .. } | Self::GenerateNameConflict { .. } => Some(1),
+            Self::Decided { details, .. } => {
+                let seconds = details.as_ref()?.get("retryAfterSeconds")?.as_u64()?;
+                u32::try_from(seconds).ok().filter(|seconds| *seconds > 0)
+            }
             Self::TooManyRequests { retry_after_seconds, .. }
             | Self::DisruptionBudget { retry_after_seconds, .. }
             | Self::Timeout { retry_after_seconds, .. } => {

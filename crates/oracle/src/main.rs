@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use oracle::{Fixture, NAMESPACE, Request, Response, Run, Script};
+use oracle::{Fixture, Hooks, NAMESPACE, Request, Response, Run, Script};
 use serde_json::Value;
 
 use curl::Curl;
@@ -120,10 +120,14 @@ fn play(
     source: &str,
     made: &mut Vec<String>,
 ) -> Result<oracle::Answers, String> {
+    let hooks = Hooks::start(&script.hooks)?;
     let mut run = Run::new(script, source, jiff::Timestamp::now());
     while let Some(request) = run.request() {
-        let request = request?;
-        let response = server.send(&request)?;
+        let request = hooks.outward(request?);
+        let response = match hooks.own(&request) {
+            Some(response) => response,
+            None => hooks.inward(server.send(&request)?),
+        };
         note(made, &request, &response);
         run.respond(&response)?;
         if run.waits() {

@@ -20,6 +20,9 @@ pub struct Script {
     /// Bodies that cases may refer to.
     #[serde(default)]
     pub bodies: BTreeMap<String, Value>,
+    /// What webhooks answer, by their names: see [`crate::Hooks`].
+    #[serde(default)]
+    pub hooks: BTreeMap<String, Value>,
     /// The requests.
     pub cases: Vec<Case>,
 }

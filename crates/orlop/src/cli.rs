@@ -99,6 +99,16 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
     pub(crate) token_auth_file: Option<PathBuf>,
 
+    /// Switch these admission plugins on, too
+    ///
+    /// ServiceAccount and StorageObjectInUseProtection are off by default, unlike in Kubernetes: both need controllers.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
+    pub(crate) enable_admission_plugins: Vec<String>,
+
+    /// Switch these admission plugins off
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
+    pub(crate) disable_admission_plugins: Vec<String>,
+
     #[command(flatten)]
     pub(crate) log: LogArgs,
 

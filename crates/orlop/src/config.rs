@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use apiserver::admission::Switches;
 use process::{listen::ListenAddress, logging::LogConfig, telemetry::Endpoint, tls::ClientCaVerifier};
 use store::Durability;
 
@@ -25,6 +26,8 @@ pub(crate) struct Config {
     /// A PEM bundle of authorities beside our own, known to be one; may be empty.
     pub(crate) client_ca: Vec<u8>,
     pub(crate) tokens: Vec<StaticToken>,
+    /// Which admission plugins are on.
+    pub(crate) plugins: Switches,
     pub(crate) log: LogConfig,
     pub(crate) otlp_endpoint: Option<Endpoint>,
 }
@@ -51,8 +54,10 @@ impl std::fmt::Debug for PostgresUrl {
 impl Config {
     /// Checks the arguments and reads the files that they name. `environment` looks up a variable.
     pub(crate) fn new(args: ServeArgs, environment: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let ServeArgs { data, listen, postgres, durability, client_ca_file, token_auth_file, log, telemetry } =
-            args;
+        let ServeArgs { data, listen, postgres, durability, client_ca_file, token_auth_file, log, .. } = args;
+        let plugins = Switches::default()
+            .with(&args.enable_admission_plugins, &args.disable_admission_plugins)
+            .context("the admission plugins cannot be switched so")?;
         let data = data.folder(environment)?;
         let data = std::path::absolute(&data).with_context(|| format!("{} is no folder", data.display()))?;
         let database = match postgres {
@@ -82,7 +87,8 @@ impl Config {
             client_ca,
             tokens,
             log: log.config(),
-            otlp_endpoint: telemetry.otlp_endpoint,
+            plugins,
+            otlp_endpoint: args.telemetry.otlp_endpoint,
         })
     }
 }
@@ -125,6 +131,14 @@ mod tests {
             let error = format!("{:#}", config(&[flag, "/nowhere"]).unwrap_err());
             assert!(error.starts_with("cannot read /nowhere") && error.contains(flag), "{error}");
         }
+    }
+
+    #[test]
+    fn plugins_are_switched_by_name_and_unknown_ones_refused() {
+        let switched = config(&["--disable-admission-plugins", "Priority,ResourceQuota"]).unwrap();
+        assert!(!switched.plugins.is_on("Priority") && switched.plugins.is_on("LimitRanger"));
+        let error = format!("{:#}", config(&["--enable-admission-plugins=Nope"]).unwrap_err());
+        assert!(error.ends_with("enable-admission-plugins plugin \"Nope\" is unknown"), "{error}");
     }
 
     #[test]

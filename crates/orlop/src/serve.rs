@@ -142,6 +142,7 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
     let store = database::open(&config.database, &mut metrics).await?;
     let api = ApiServer::builder(store.clone())
         .authentication(callers::by_token(&config.tokens))
+        .admission_plugins(config.plugins.clone())
         .metrics(metrics)
         .shutdown(shutdown)
         .address(in_cluster(local))

@@ -1,6 +1,6 @@
 //! The plugins that are on, in their order, and which of them have something to say about a resource.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures::future::{BoxFuture, try_join_all};
 use model::admission::configuration::AdmissionConfiguration;
@@ -13,6 +13,7 @@ use super::plugins::Built;
 use super::switches::PLUGINS;
 use super::{Operation, Phases, Plugin, Request, Switches, Target};
 use crate::registry::{Object, Registry, ResourceType, Served};
+use crate::webhook::Services;
 
 /// The plugins that are on, in Kubernetes' order, and what they follow.
 pub(crate) struct Admission {
@@ -26,8 +27,10 @@ pub(crate) struct Admission {
 #[derive(Default)]
 pub(crate) struct Plan {
     parts: Vec<(String, [Asked; Operation::ALL.len()])>,
-    nobody: Asked,
 }
+
+/// Where nobody has anything to say.
+static NOBODY: LazyLock<Asked> = LazyLock::new(Asked::default);
 
 /// Who is asked about one operation.
 #[derive(Default)]
@@ -37,8 +40,8 @@ pub(crate) struct Asked {
 }
 
 impl Admission {
-    pub fn new(switches: Switches, configuration: AdmissionConfiguration) -> Self {
-        let mut built = Built::new(configuration);
+    pub fn new(switches: Switches, configuration: AdmissionConfiguration, services: Services) -> Self {
+        let mut built = Built::new(configuration, services);
         PLUGINS.iter().filter(|(name, _)| switches.is_on(name)).for_each(|(name, _)| built.add(name));
         built.add_permanent();
         let mut positions = Positions::default();
@@ -81,18 +84,23 @@ impl Admission {
             });
             (subresource.to_owned(), asked)
         };
-        Plan { parts: std::iter::once("").chain(parts).map(part).collect(), nobody: Asked::default() }
+        Plan { parts: std::iter::once("").chain(parts).map(part).collect() }
     }
 
     /// Who is asked about this; decided when the first request comes.
     pub fn asked<'a>(&self, of: &'a Served, subresource: &str, operation: Operation) -> &'a Asked {
         let plan = of.admission.get_or_init(|| self.plan(of));
         let part = plan.parts.iter().find(|(name, _)| name == subresource);
-        part.map_or(&plan.nobody, |(_, asked)| &asked[operation as usize])
+        part.map_or(&NOBODY, |(_, asked)| &asked[operation as usize])
     }
 }
 
 impl Asked {
+    /// Nobody.
+    pub fn nobody() -> &'static Self {
+        &NOBODY
+    }
+
     /// Whether nobody has anything to say.
     pub fn is_nobody(&self) -> bool {
         self.mutating.is_empty() && self.validating.is_empty()

@@ -26,19 +26,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What is known of the objects of one namespace, by name.
 pub(crate) type Known<T> = Arc<BTreeMap<String, Arc<T>>>;
 
+/// What is kept of an object; nothing of one that does not matter.
+type Read<T> = Box<dyn Fn(&ObjectKey, Object) -> Option<T> + Send + Sync>;
+
 /// What is known of the objects of one resource. An object that cannot be read is not known.
 pub(crate) struct Mirror<T> {
     resource: Resource,
-    read: fn(&ObjectKey, Object) -> Option<T>,
+    read: Read<T>,
     /// By namespace, which is empty for objects of none.
     known: RwLock<BTreeMap<String, Known<T>>>,
     reached: watch::Sender<Revision>,
 }
 
 impl<T: Send + Sync + 'static> Mirror<T> {
-    pub fn new(resource: Resource, read: fn(&ObjectKey, Object) -> Option<T>) -> Arc<Self> {
+    pub fn new(
+        resource: Resource,
+        read: impl Fn(&ObjectKey, Object) -> Option<T> + Send + Sync + 'static,
+    ) -> Arc<Self> {
         let (reached, _) = watch::channel(Revision::ZERO);
-        Arc::new(Self { resource, read, known: RwLock::default(), reached })
+        Arc::new(Self { resource, read: Box::new(read), known: RwLock::default(), reached })
     }
 
     /// All of one namespace; the empty text is where objects without one are.

@@ -6,9 +6,9 @@
 mod chain;
 mod follow;
 mod plugins;
-#[allow(dead_code, reason = "webhooks and policies look at more than other plugins do")]
 mod request;
 mod switches;
+mod webhooks;
 
 use futures::future::BoxFuture;
 use model::error::Error;
@@ -32,7 +32,6 @@ impl Operation {
     pub const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
 
     /// As rules name it.
-    #[allow(dead_code, reason = "webhooks and policies name operations")]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "CREATE",

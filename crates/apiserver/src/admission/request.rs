@@ -11,7 +11,7 @@ use store::Write;
 use super::chain::Asked;
 use super::{Operation, Target};
 use crate::registry::{Object, Served};
-use crate::verbs::{Call, store_error, text};
+use crate::verbs::{Call, metadata_mut, store_error, text};
 
 /// What a client asked for beside the object.
 #[derive(Clone, Copy)]
@@ -34,6 +34,8 @@ pub(crate) struct Request<'a> {
     pub old: Option<&'a Object>,
     pub options: Options<'a>,
     pub dry_run: bool,
+    /// Who owns the fields of the object, as JSON.
+    managers: Option<&'a str>,
     asked: &'a Asked,
     state: Mutex<State>,
 }
@@ -49,6 +51,14 @@ struct State {
     is_changed: bool,
     /// Whether plugins are asked once more.
     is_again: bool,
+    /// Webhooks that want to be asked once more, if it comes to that.
+    called: Vec<String>,
+    /// Those of them that are.
+    recalled: Vec<String>,
+    /// What the webhooks left.
+    outcome: Option<Object>,
+    /// What a webhook made of the managers.
+    managers: Option<Value>,
 }
 
 impl<'a> Request<'a> {
@@ -75,14 +85,24 @@ impl<'a> Request<'a> {
 
     fn new(call: &'a Call, operation: Operation, name: &'a str, dry_run: bool) -> Self {
         let shown = &*call.resource_type;
-        let asked = call.api.admission.asked(shown, &call.place.subresource, operation);
+        // What the server does by itself has no path, and nobody is asked about it.
+        let asked = match call.place.resource.is_empty() {
+            true => Asked::nobody(),
+            false => call.api.admission.asked(shown, &call.place.subresource, operation),
+        };
         let state = Mutex::default();
-        Self { call, shown, operation, name, old: None, options: Options::Query, dry_run, asked, state }
+        let (old, options, managers) = (None, Options::Query, None);
+        Self { call, shown, operation, name, old, options, dry_run, managers, asked, state }
     }
 
     /// The same, about an object of another type that stands for a part of it.
     pub fn shown_as(self, shown: &'a Served) -> Self {
         Self { shown, ..self }
+    }
+
+    /// The same, with the managers of its fields.
+    pub fn managed_by(self, managers: Option<&'a str>) -> Self {
+        Self { managers, ..self }
     }
 
     /// Whether nobody has anything to say.
@@ -181,6 +201,59 @@ impl<'a> Request<'a> {
         again
     }
 
+    /// Notes that a webhook wants to be asked once more when others have changed the object.
+    pub fn note_call(&self, webhook: &str) {
+        self.state().called.push(webhook.to_owned());
+    }
+
+    /// Asks all webhooks once more that were asked so far and want to be.
+    pub fn recall_all(&self) {
+        let mut state = self.state();
+        let called = std::mem::take(&mut state.called);
+        state.recalled.extend(called);
+    }
+
+    /// Whether a webhook is asked once more.
+    pub fn is_recalled(&self, webhook: &str) -> bool {
+        self.state().recalled.iter().any(|known| known == webhook)
+    }
+
+    /// Keeps what the webhooks left of the object.
+    pub fn note_outcome(&self, object: Option<&Object>) {
+        self.state().outcome = object.cloned();
+    }
+
+    /// Whether the object is another one than the webhooks left.
+    pub fn has_changed_since(&self, object: Option<&Object>) -> bool {
+        self.state().outcome.as_ref() != object
+    }
+
+    /// Who owns the fields of the object.
+    pub fn managers(&self) -> Option<Value> {
+        let changed = self.state().managers.clone();
+        changed.or_else(|| self.managers.and_then(|managers| serde_json::from_str(managers).ok()))
+    }
+
+    /// Takes the managers out of what a webhook made of the object.
+    pub fn take_managers(&self, object: &mut Object) {
+        let taken = metadata_mut(object).remove("managedFields").unwrap_or_else(|| json!([]));
+        let is_list = taken.as_array().is_some_and(|entries| entries.iter().all(Value::is_object));
+        if is_list && self.managers().as_ref() != Some(&taken) && self.managers().is_some() {
+            self.state().managers = Some(taken);
+        }
+    }
+
+    /// The managers, where a webhook has changed them; none of them is `None`.
+    pub fn changed_managers(&self) -> Option<Option<String>> {
+        let managers = self.state().managers.take()?;
+        Some(managers.as_array().filter(|entries| !entries.is_empty()).map(|_| managers.to_string()))
+    }
+
+    /// Notes something for who looks at the log.
+    pub fn annotate(&self, key: &str, value: &str) {
+        tracing::info!(key, value, "admission");
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -202,11 +275,11 @@ impl<'a> Request<'a> {
         names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")
     }
 
-    /// The options of the request as an object: `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions`.
+    /// The options of the request as an object: `CreateOptions`, `UpdateOptions` or `DeleteOptions`.
     pub fn options(&self) -> Value {
         let (kind, mut options) = match (self.options, self.operation) {
             (Options::Delete(given), _) => ("DeleteOptions", given.clone()),
-            (Options::Query, Operation::Update) if self.call.is_patch() => ("PatchOptions", json!({})),
+            // A patch is an update by then.
             (Options::Query, Operation::Update) => ("UpdateOptions", json!({})),
             (Options::Query, _) => ("CreateOptions", json!({})),
         };
@@ -214,9 +287,6 @@ impl<'a> Request<'a> {
             let query = &self.call.query;
             if query.has("dryRun") {
                 options.insert("dryRun".to_owned(), query.all("dryRun").collect());
-            }
-            if kind == "PatchOptions" && query.flag("force") {
-                options.insert("force".to_owned(), true.into());
             }
             for key in ["fieldManager", "fieldValidation"] {
                 if !query.text(key).is_empty() {

@@ -44,6 +44,9 @@ pub const PLUGINS: [(&str, bool); 37] = [
     ("AlwaysDeny", false),
 ];
 
+/// They need a configuration that nothing here reads, and are refused rather than ignored.
+const NOT_THERE: [&str; 2] = ["EventRateLimit", "ImagePolicyWebhook"];
+
 /// They do more harm than good without the controllers that belong to them.
 const NEED_CONTROLLERS: [&str; 2] = ["ServiceAccount", "StorageObjectInUseProtection"];
 
@@ -83,6 +86,10 @@ impl Switches {
         };
         let (on, off) =
             (read(enable, "enable-admission-plugins"), read(disable, "disable-admission-plugins"));
+        let missing = on.iter().filter(|name| NOT_THERE.contains(name));
+        errors.extend(
+            missing.map(|name| format!("enable-admission-plugins plugin {name:?} is not there in Orlop")),
+        );
         let both: Vec<&str> = on.intersection(&off).copied().collect();
         if !both.is_empty() {
             let both = both.join(" ");
@@ -145,6 +152,8 @@ mod tests {
         let refused = |enable: &[&str], disable: &[&str]| {
             Switches::default().with(&names(enable), &names(disable)).unwrap_err().to_string()
         };
+        let missing = "enable-admission-plugins plugin \"EventRateLimit\" is not there in Orlop";
+        assert_eq!(refused(&["EventRateLimit"], &[]), missing);
         assert_eq!(refused(&["Nope"], &[]), "enable-admission-plugins plugin \"Nope\" is unknown");
         assert_eq!(
             refused(&["Priority"], &["Priority", "No"]),

@@ -72,12 +72,13 @@ async fn create_tracked(
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
     complete(call, &mut object);
-    let tracked = match tracked {
+    let mut tracked = match tracked {
         Some(tracked) => Cow::Borrowed(tracked),
         None => Cow::Owned(Writing::new(call, time(now())).track(None, &mut object)),
     };
     let name = metadata::text(&object, "name").to_owned();
-    let request = Request::create(call, &name, options.dry_run);
+    let managers = tracked.json.clone();
+    let request = Request::create(call, &name, options.dry_run).managed_by(managers.as_deref());
     if let Err(refused) = request.admit(Some(&mut object)).await {
         namespace::check(call, namespace::name_in_messages(&object)).await?;
         return Err(refused);
@@ -85,6 +86,9 @@ async fn create_tracked(
     let sent = Sent::of(&object);
     // What is set at random or handed out is set anew in each attempt. Most objects have nothing of that, and need no copy.
     let is_copied = generated || call.resource_type.strategy.allocates();
+    if let Some(managers) = request.changed_managers() {
+        tracked.to_mut().json = managers;
+    }
     let mut names = if generated { NAME_ATTEMPTS } else { 1 };
     let mut contested = 0;
     loop {

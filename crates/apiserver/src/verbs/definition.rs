@@ -58,8 +58,9 @@ impl Call {
     pub async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Written>, store::Error> {
         writes.extend(requirement(self));
         let written = self.api.store.write(writes).await?;
-        if let Some(last) = written.last() {
-            self.api.admission.reach(&self.resource_type.resource, last.revision).await;
+        // The object itself comes first, before what is written with it.
+        if let Some(first) = written.first() {
+            self.api.admission.reach(&self.resource_type.resource, first.revision).await;
         }
         if self.resource_type.is_definition()
             && let Some(own) = written.first()

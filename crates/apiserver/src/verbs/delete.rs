@@ -70,7 +70,9 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
         };
         check_preconditions(resource_type, &head, options)?;
         let object = resource_type.read(&head).await?;
-        let request = Request::delete(call, &key.name, &object, (&options.given, options.dry_run));
+        // Of many that are deleted at once none is named.
+        let name = &call.place.name;
+        let request = Request::delete(call, name, &object, (&options.given, options.dry_run));
         request.admit(None).await?;
         request.validate(None).await?;
         if let Some(deleted) = attempt(call, &head, object, options, None).await? {

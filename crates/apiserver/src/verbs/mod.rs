@@ -101,7 +101,6 @@ impl Call {
     }
 
     /// Whether it is a patch, or an applied configuration.
-    #[allow(dead_code, reason = "webhooks and policies see options")]
     pub fn is_patch(&self) -> bool {
         content_type(&self.headers).ends_with("-patch+json")
             || content_type(&self.headers) == apply::APPLY_PATCH

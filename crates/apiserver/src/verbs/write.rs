@@ -65,16 +65,21 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         let old = call.resource_type.read(&head).await?;
         let Changed { mut object, tracked } = change.apply(call, &old, head.revision)?;
         call.resource_type.strategy.default(&mut object);
-        let tracked = tracked
+        let mut tracked = tracked
             .unwrap_or_else(|| Writing::new(call, metadata::time(now())).track(Some(&old), &mut object));
         let part = change.part();
         let old_part = admitted::old_part(call, part, &old)?;
-        let request = Request::update(call, old_part.as_ref().unwrap_or(&old), options.dry_run);
+        let managers = tracked.json.clone();
+        let request = Request::update(call, old_part.as_ref().unwrap_or(&old), options.dry_run)
+            .managed_by(managers.as_deref().filter(|_| part.is_none()));
         let request = match part {
             Some(part) => request.shown_as(part.shown()),
             None => request,
         };
         admitted::admit(&request, part, &mut object).await?;
+        if let Some(managers) = request.changed_managers() {
+            tracked.json = managers;
+        }
         let pinned = check_preconditions(call, &object, &head)?;
         put_back(&mut object, &old);
         claims::allocate(call, &mut object, Some(&old), contested).await?;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::response::Parts;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::SendRequest;
@@ -48,12 +49,15 @@ impl Webhook {
     /// Why there is no answer, in words for the client of this server.
     pub async fn post(&self, document: Bytes) -> Result<Bytes, String> {
         let address = format!("{}?timeout={}s", self.target.address(), self.timeout.as_secs());
-        let failed = |reason: String| format!("Post {address:?}: {reason}");
-        let answer = timeout(self.timeout, self.exchange(document)).await;
-        answer.unwrap_or_else(|_| Err("context deadline exceeded".to_owned())).map_err(failed)
+        match timeout(self.timeout, self.exchange(document)).await {
+            Ok(Ok((head, body))) if head.status == StatusCode::OK => Ok(body),
+            Ok(Ok((head, body))) => Err(refusal(&head, &body)),
+            Ok(Err(reason)) => Err(format!("Post {address:?}: {reason}")),
+            Err(_) => Err(format!("Post {address:?}: context deadline exceeded")),
+        }
     }
 
-    async fn exchange(&self, document: Bytes) -> Result<Bytes, String> {
+    async fn exchange(&self, document: Bytes) -> Result<(Parts, Bytes), String> {
         let (mut connection, is_used) = match self.take_idle() {
             Some(connection) => (connection, true),
             None => (self.connect().await?, false),
@@ -70,10 +74,7 @@ impl Webhook {
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER).collect().await.map_err(|error| error.to_string())?;
         self.keep(connection);
-        if head.status != StatusCode::OK {
-            return Err(refusal(head.status, &body.to_bytes()));
-        }
-        Ok(body.to_bytes())
+        Ok((head, body.to_bytes()))
     }
 
     fn request(&self, document: Bytes) -> Result<Request<Full<Bytes>>, String> {
@@ -115,14 +116,25 @@ impl Webhook {
     }
 }
 
-/// What a server said that did not take a document.
-fn refusal(status: StatusCode, body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(1024)]);
-    match text.trim() {
-        "" => format!(
-            "the server responded with the status code {} but did not return more information",
-            status.as_u16()
-        ),
-        text => text.to_owned(),
+/// What a server said that did not take a document, in the words of Kubernetes' clients.
+fn refusal(head: &Parts, body: &[u8]) -> String {
+    let is_text =
+        head.headers.get(header::CONTENT_TYPE).is_some_and(|of| of.as_bytes().starts_with(b"text/"));
+    let said = String::from_utf8_lossy(&body[..body.len().min(2048)]);
+    let said = if is_text { said.trim() } else { "unknown" };
+    match head.status.as_u16() {
+        400 => "the server rejected our request for an unknown reason".to_owned(),
+        401 => "the server has asked for the client to provide credentials".to_owned(),
+        403 => said.to_owned(),
+        404 => "the server could not find the requested resource".to_owned(),
+        405 => "the server does not allow this method on the requested resource".to_owned(),
+        409 => "the server reported a conflict".to_owned(),
+        415 => "the server was unable to respond with a content type that the client supports".to_owned(),
+        422 => "the server rejected our request due to an error in our request".to_owned(),
+        429 => "the server has received too many requests and has asked us to try again later".to_owned(),
+        503 => "the server is currently unable to handle the request".to_owned(),
+        504 => "the server was unable to return a response in the time allotted, but may still be processing the request".to_owned(),
+        500.. => format!("an error on the server ({said:?}) has prevented the request from succeeding"),
+        code => format!("the server responded with the status code {code} but did not return more information"),
     }
 }

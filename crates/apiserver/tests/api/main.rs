@@ -20,3 +20,5 @@ mod policies;
 mod services;
 mod views;
 mod watches;
+mod webhook;
+mod webhooks;

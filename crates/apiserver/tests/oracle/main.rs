@@ -10,7 +10,7 @@ mod server;
 use std::collections::BTreeSet;
 use std::fs;
 
-use oracle::{AllowedDifferences, Answers, Fixture, Run, Script, compare, read_answers};
+use oracle::{AllowedDifferences, Answers, Fixture, Hooks, Run, Script, compare, read_answers};
 
 use server::Server;
 
@@ -62,9 +62,14 @@ async fn play(fixture: &Fixture, script: &Script) -> Answers {
         server.send(&request).await;
     }
     let source = fs::read_to_string(&fixture.script).unwrap();
+    let hooks = Hooks::start(&script.hooks).unwrap();
     let mut run = Run::new(script, &source, jiff::Timestamp::now());
     while let Some(request) = run.request() {
-        let response = server.send(&request.unwrap_or_else(|e| panic!("{}: {e}", fixture.name))).await;
+        let request = hooks.outward(request.unwrap_or_else(|e| panic!("{}: {e}", fixture.name)));
+        let response = match hooks.own(&request) {
+            Some(response) => response,
+            None => hooks.inward(server.send(&request).await),
+        };
         run.respond(&response).unwrap_or_else(|e| panic!("{}: {e}", fixture.name));
         // Requests to a store in memory wait for nothing: what a script waits for gets its turn here.
         tokio::task::yield_now().await;

@@ -5,8 +5,12 @@ mod images;
 mod ingress;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod namespaces;
+mod node_restriction;
+mod owners;
+mod placement;
 mod pod_security;
-mod policies;
+pub(super) mod policies;
 mod priority;
 mod quota;
 mod runtime_class;
@@ -21,13 +25,16 @@ use std::sync::Arc;
 use model::admission::configuration::AdmissionConfiguration;
 
 use super::follow::Follows;
+use super::webhooks::Webhooks;
 use super::{Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
+use crate::webhook::Services;
 use storage::StorageClasses;
 
 /// Plugins as they are made one after the other, in their order.
 #[derive(Default)]
 pub(super) struct Built {
+    services: Services,
     pub plugins: Vec<Arc<dyn Plugin>>,
     /// What they follow.
     pub followed: Vec<Arc<dyn Follows>>,
@@ -37,9 +44,15 @@ pub(super) struct Built {
 }
 
 impl Built {
-    /// With nothing yet, and what an operator says of plugins.
-    pub fn new(configuration: AdmissionConfiguration) -> Self {
-        Self { configuration, ..Self::default() }
+    /// With nothing yet, what an operator says of plugins, and where services are found.
+    pub fn new(configuration: AdmissionConfiguration, services: Services) -> Self {
+        Self { configuration, services, ..Self::default() }
+    }
+
+    fn webhooks(&mut self, is_mutating: bool) -> Arc<dyn Plugin> {
+        let webhooks = Webhooks::new(is_mutating, &self.services);
+        self.followed.push(webhooks.followed());
+        Arc::new(webhooks)
     }
 
     /// Makes the plugin of this name. A name that has no plugin of its own stands for nothing that has to be asked.
@@ -91,6 +104,14 @@ impl Built {
             "ClusterTrustBundleAttest" => Arc::new(certificates::ClusterTrustBundleAttest),
             "CertificateSubjectRestriction" => Arc::new(certificates::CertificateSubjectRestriction),
             "PodTopologyLabels" => Arc::new(topology::PodTopologyLabels),
+            "NamespaceAutoProvision" => Arc::new(namespaces::NamespaceAutoProvision),
+            "NamespaceExists" => Arc::new(namespaces::NamespaceExists),
+            "NodeRestriction" => Arc::new(node_restriction::NodeRestriction),
+            "OwnerReferencesPermissionEnforcement" => Arc::new(owners::OwnerReferencesPermissionEnforcement),
+            "PodNodeSelector" => Arc::new(placement::PodNodeSelector),
+            "PodTolerationRestriction" => Arc::new(placement::PodTolerationRestriction),
+            "MutatingAdmissionWebhook" => self.webhooks(true),
+            "ValidatingAdmissionWebhook" => self.webhooks(false),
             "ResourceQuota" => {
                 let quota = quota::ResourceQuota::new();
                 self.followed.push(quota.followed());

@@ -17,7 +17,7 @@ use crate::registry::{Object, Served};
 use crate::request::path::ResourcePath;
 
 /// A request, as policies ask about it.
-pub(super) struct Facts<'r, 'a> {
+pub(in crate::admission) struct Facts<'r, 'a> {
     pub request: &'r Request<'a>,
     /// The types that show the same objects.
     pub equivalents: Vec<Arc<Served>>,
@@ -87,7 +87,10 @@ fn as_resource(of: &Served) -> Resource<'_> {
 }
 
 /// What rules look at.
-pub(super) fn target<'t>(request: &'t Request<'_>, equivalents: &'t [MatchedResource<'t>]) -> Target<'t> {
+pub(in crate::admission) fn target<'t>(
+    request: &'t Request<'_>,
+    equivalents: &'t [MatchedResource<'t>],
+) -> Target<'t> {
     Target {
         resource: view::named(&request.call.resource_type),
         equivalents,

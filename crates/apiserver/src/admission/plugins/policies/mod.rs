@@ -1,12 +1,12 @@
 //! Admission policies: rules about requests that are objects of the API themselves.
 
-mod asking;
+pub(in crate::admission) mod asking;
 mod mutating;
 mod params;
 mod readers;
 mod seen;
 mod validating;
-mod view;
+pub(in crate::admission) mod view;
 
 pub(super) use mutating::MutatingAdmissionPolicy;
 pub(super) use readers::ParameterReaders;

@@ -11,7 +11,7 @@ use crate::registry::custom::Conversion;
 use crate::registry::{Object, Served};
 
 /// Types that show the same objects as that of a request, itself among them.
-pub(super) fn equivalents(request: &Request<'_>) -> Vec<Arc<Served>> {
+pub(in crate::admission) fn equivalents(request: &Request<'_>) -> Vec<Arc<Served>> {
     let call = request.call;
     if let Some(definition) = &call.definition {
         return definition.types().cloned().collect();
@@ -22,13 +22,17 @@ pub(super) fn equivalents(request: &Request<'_>) -> Vec<Arc<Served>> {
 }
 
 /// A type as rules name it.
-pub(super) fn named(of: &Served) -> MatchedResource<'_> {
+pub(in crate::admission) fn named(of: &Served) -> MatchedResource<'_> {
     MatchedResource { group: &of.group, version: &of.version, plural: &of.plural }
 }
 
 /// An object of a request as an object of another type, with kind and version. Objects of types without a definition come in
 /// the shape that they are stored in.
-pub(super) async fn shown(from: &Served, to: &Served, object: &Object) -> Result<Object, Error> {
+pub(in crate::admission) async fn shown(
+    from: &Served,
+    to: &Served,
+    object: &Object,
+) -> Result<Object, Error> {
     let mut object = object.clone();
     if let Some(conversion) = to.conversion() {
         (conversion.from_stored)(&mut object);
@@ -74,7 +78,7 @@ fn name(object: &mut Object, of: &Served) {
 }
 
 /// A stored object as an object of its type.
-pub(super) async fn read(of: &Served, stored: &store::Stored) -> Result<Object, Error> {
+pub(in crate::admission) async fn read(of: &Served, stored: &store::Stored) -> Result<Object, Error> {
     let object = of.read(stored).await?;
     let mut object = shown(of, of, &object).await?;
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {

@@ -1,0 +1,258 @@
+//! `NodeRestriction`: a node changes itself and the pods that run on it, and nothing of others.
+
+use std::collections::BTreeSet;
+
+use model::error::Error;
+use serde_json::Value;
+
+use super::tree::{at, list, text, text_at};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::registry::Object;
+
+pub(super) struct NodeRestriction;
+
+const USER: &str = "system:node:";
+const RESTRICTED: &str = "node-restriction.kubernetes.io";
+
+/// Labels of Kubernetes that a node sets itself, and the domains of others.
+const OWN_LABELS: [&str; 12] = [
+    "kubernetes.io/hostname",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+    "node.kubernetes.io/windows-build",
+];
+const OWN_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
+
+impl Plugin for NodeRestriction {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        let of = (target.resource_type.group.as_str(), target.resource_type.plural.as_str());
+        Phases::mutating(matches!(
+            of,
+            ("", "pods" | "nodes" | "persistentvolumeclaims" | "serviceaccounts")
+                | ("coordination.k8s.io", "leases")
+                | ("storage.k8s.io", "csinodes")
+                | ("resource.k8s.io", "resourceslices")
+        ))
+    }
+
+    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+        let caller = &request.call.caller;
+        let Some(node) = caller.name.strip_prefix(USER).filter(|_| caller.is_in("system:nodes")) else {
+            return Step::OK;
+        };
+        let object = object.map(|object| &*object);
+        if node.is_empty() {
+            let message = format!("could not determine node from user {:?}", caller.name);
+            return Step::Done(Err(request.forbidden(object, message)));
+        }
+        match (request.call.resource_type.plural.as_str(), request.subresource()) {
+            ("pods", "" | "eviction") => Step::later(pod(request, node, object)),
+            ("serviceaccounts", "token") => Step::later(token(request, node, object)),
+            _ => {
+                let decided = decide(request, node, object);
+                Step::Done(decided.map_err(|message| request.forbidden(object, message)))
+            }
+        }
+    }
+}
+
+fn decide(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+    let is_own = |path: &[&str]| object.or(request.old).is_none_or(|object| text_at(object, path) == node);
+    match (request.call.resource_type.plural.as_str(), request.subresource()) {
+        ("pods", "status") => pod_status(request, node, object),
+        ("pods", other) => {
+            Err(format!("unexpected pod subresource {other:?}, only 'status' and 'eviction' are allowed"))
+        }
+        ("nodes", _) => own_node(request, node, object),
+        ("persistentvolumeclaims", "status") => Ok(()),
+        ("persistentvolumeclaims", _) => Err("may only update PVC status".to_owned()),
+        ("leases", _) if request.namespace() != "kube-node-lease" => {
+            let namespace = "kube-node-lease";
+            Err(format!("can only access leases in the {namespace:?} system namespace"))
+        }
+        ("leases", _) if !is_own(&["metadata", "name"]) => {
+            Err("can only access node lease with the same name as the requesting node".to_owned())
+        }
+        ("csinodes", _) if !is_own(&["metadata", "name"]) => {
+            Err("can only access CSINode with the same name as the requesting node".to_owned())
+        }
+        ("resourceslices", _) if !is_own(&["spec", "nodeName"]) => {
+            Err("can only create ResourceSlice with the same NodeName as the requesting node".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_found(plural: &str, name: &str) -> Error {
+    Error::NotFound { group: String::new(), resource: plural.to_owned(), name: name.to_owned() }
+}
+
+async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), Error> {
+    let refuse = |message: String| request.forbidden(object, message);
+    match (request.operation, request.subresource(), object) {
+        (Operation::Create, "", Some(pod)) => {
+            let owner = mirror_pod(node, pod).map_err(refuse)?;
+            let found =
+                request.look_up("", "nodes", "", node).await?.ok_or_else(|| not_found("nodes", node))?;
+            let uid = text_at(&found, &["metadata", "uid"]);
+            if uid != owner {
+                return Err(refuse(format!("node {node} UID mismatch: expected {owner} got {uid}")));
+            }
+            Ok(())
+        }
+        (Operation::Create, "eviction", _) => {
+            let (namespace, name) = (request.namespace(), request.name);
+            let found = request.look_up("", "pods", namespace, name).await?;
+            let found = found.ok_or_else(|| not_found("pods", name))?;
+            if text_at(&found, &["spec", "nodeName"]) != node {
+                return Err(refuse(format!(
+                    "node {node} can only evict pods with spec.nodeName set to itself"
+                )));
+            }
+            Ok(())
+        }
+        (Operation::Delete, "", _) => {
+            if request.old.is_some_and(|old| text_at(old, &["spec", "nodeName"]) != node) {
+                return Err(refuse(format!(
+                    "node {node:?} can only delete pods with spec.nodeName set to itself"
+                )));
+            }
+            Ok(())
+        }
+        (operation, ..) => Err(refuse(format!(
+            "unexpected operation {:?}, node {node:?} can only create and delete mirror pods",
+            operation.as_str()
+        ))),
+    }
+}
+
+/// A pod that shows what a node runs by itself; the uid of the node that it names as its owner.
+fn mirror_pod<'a>(node: &str, pod: &'a Object) -> Result<&'a str, String> {
+    const MIRROR: &str = "kubernetes.io/config.mirror";
+    if at(pod, &["metadata", "annotations", MIRROR]).is_none() {
+        return Err(format!(
+            "pod does not have {MIRROR:?} annotation, node {node:?} can only create mirror pods"
+        ));
+    }
+    if text_at(pod, &["spec", "nodeName"]) != node {
+        return Err(format!("node {node:?} can only create pods with spec.nodeName set to itself"));
+    }
+    let owners: Vec<&Value> = list(pod, &["metadata", "ownerReferences"]).collect();
+    let [owner] = owners.as_slice() else {
+        let word = if owners.is_empty() { "an" } else { "a single" };
+        return Err(format!("node {node:?} can only create pods with {word} owner reference set to itself"));
+    };
+    let flag = |key: &str| owner.get(key).and_then(Value::as_bool) == Some(true);
+    if (text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name")) != ("v1", "Node", node) {
+        return Err(format!("node {node:?} can only create pods with an owner reference set to itself"));
+    }
+    if !flag("controller") {
+        return Err(format!(
+            "node {node:?} can only create pods with a controller owner reference set to itself"
+        ));
+    }
+    if flag("blockOwnerDeletion") {
+        return Err(format!("node {node:?} must not set blockOwnerDeletion on an owner reference"));
+    }
+    if !text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
+        return Err(format!("node {node:?} can not create pods that reference serviceaccounts"));
+    }
+    Ok(text(owner, "uid"))
+}
+
+fn pod_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+    let (Some(new), Some(old)) = (object, request.old) else { return Ok(()) };
+    if text_at(old, &["spec", "nodeName"]) != node {
+        return Err(format!(
+            "node {node:?} can only update pod status for pods with spec.nodeName set to itself"
+        ));
+    }
+    if at(new, &["metadata", "labels"]) != at(old, &["metadata", "labels"]) {
+        return Err(format!("node {node:?} cannot update labels through pod status"));
+    }
+    if at(new, &["status", "resourceClaimStatuses"]) != at(old, &["status", "resourceClaimStatuses"]) {
+        return Err(format!("node {node:?} cannot update resource claim statues"));
+    }
+    Ok(())
+}
+
+fn own_node(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+    if request.name != node {
+        return Err(format!("node {node:?} is not allowed to modify node {:?}", request.name));
+    }
+    let Some(new) = object else { return Ok(()) };
+    let empty = Object::new();
+    let old = request.old.unwrap_or(&empty);
+    let labels = forbidden_labels(new, old);
+    if request.old.is_none() {
+        if labels.is_empty() {
+            return Ok(());
+        }
+        return Err(format!("node {node:?} is not allowed to set the following labels: {}", joined(&labels)));
+    }
+    for (path, word) in [(["spec", "taints"], "taints"), (["metadata", "ownerReferences"], "ownerReferences")]
+    {
+        if at(new, &path) != at(old, &path) {
+            return Err(format!("node {node:?} is not allowed to modify {word}"));
+        }
+    }
+    if labels.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("is not allowed to modify labels: {}", joined(&labels)))
+    }
+}
+
+fn joined(labels: &BTreeSet<String>) -> String {
+    labels.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// The labels that differ and are not the node's to change.
+fn forbidden_labels(new: &Object, old: &Object) -> BTreeSet<String> {
+    let empty = Object::new();
+    let labels = |object: &'_ Object| at(object, &["metadata", "labels"]).and_then(Value::as_object).cloned();
+    let (new, old) = (labels(new).unwrap_or_else(|| empty.clone()), labels(old).unwrap_or(empty));
+    let differs = |key: &&String| new.get(*key) != old.get(*key);
+    let is_below = |domain: &str, of: &str| domain == of || domain.ends_with(&format!(".{of}"));
+    let is_forbidden = |key: &&String| {
+        let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+        let is_of_kubernetes = is_below(domain, "kubernetes.io") || is_below(domain, "k8s.io");
+        let is_own =
+            OWN_LABELS.contains(&key.as_str()) || OWN_DOMAINS.iter().any(|own| is_below(domain, own));
+        is_below(domain, RESTRICTED) || (is_of_kubernetes && !is_own)
+    };
+    new.keys().chain(old.keys()).filter(differs).filter(is_forbidden).cloned().collect()
+}
+
+/// A node gets tokens for the pods that run on it.
+async fn token(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), Error> {
+    let refuse = |message: String| request.forbidden(object, message);
+    let Some(asked) = object else { return Ok(()) };
+    let bound = |key: &str| text_at(asked, &["spec", "boundObjectRef", key]);
+    if bound("apiVersion") != "v1" || bound("kind") != "Pod" || bound("name").is_empty() {
+        return Err(refuse("node requested token not bound to a pod".to_owned()));
+    }
+    if bound("uid").is_empty() {
+        return Err(refuse("node requested token with a pod binding without a uid".to_owned()));
+    }
+    let found = request.look_up("", "pods", request.namespace(), bound("name")).await?;
+    let pod = found.ok_or_else(|| not_found("pods", bound("name")))?;
+    if text_at(&pod, &["metadata", "uid"]) != bound("uid") {
+        return Err(refuse(format!(
+            "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated",
+            bound("uid")
+        )));
+    }
+    if text_at(&pod, &["spec", "nodeName"]) != node {
+        return Err(refuse("node requested token bound to a pod scheduled on a different node".to_owned()));
+    }
+    Ok(())
+}

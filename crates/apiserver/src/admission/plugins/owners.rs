@@ -1,0 +1,87 @@
+//! `OwnerReferencesPermissionEnforcement`: who may not delete an object does not give it an owner that would.
+
+use model::error::Error;
+use serde_json::Value;
+
+use super::tree::{list, text};
+use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::auth::{Decision, Question};
+use crate::registry::Object;
+use crate::request::path::ResourcePath;
+
+pub(super) struct OwnerReferencesPermissionEnforcement;
+
+const OWNERS: [&str; 2] = ["metadata", "ownerReferences"];
+
+impl Plugin for OwnerReferencesPermissionEnforcement {
+    fn handles(&self, target: Target<'_>) -> Phases {
+        Phases::validating(target.operation != Operation::Delete)
+    }
+
+    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+        let Some(new) = object else { return Step::OK };
+        let none = Object::new();
+        let is_same = list(new, &OWNERS).eq(list(request.old.unwrap_or(&none), &OWNERS));
+        if is_same { Step::OK } else { Step::Done(check(request, new)) }
+    }
+}
+
+fn may(request: &Request<'_>, verb: &str, place: &ResourcePath) -> Result<(), String> {
+    let question = Question::Resource { verb, place };
+    match request.call.api.authorizer.decide(&request.call.caller, question) {
+        Decision::Allow => Ok(()),
+        Decision::Deny { reason } => Err(reason),
+    }
+}
+
+fn check(request: &Request<'_>, new: &Object) -> Result<(), Error> {
+    let refuse = |message: String| request.forbidden(Some(new), message);
+    if request.operation != Operation::Create {
+        may(request, "delete", &request.call.place).map_err(|reason| {
+            refuse(format!("cannot set an ownerRef on a resource you can't delete: {reason}, <nil>"))
+        })?;
+    }
+    let blocking: Vec<&Value> =
+        list(new, &OWNERS).filter(|owner| is_newly_blocking(request, owner)).collect();
+    let anything = place("*", "*", "*", "", "*");
+    if blocking.is_empty() || may(request, "update", &anything).is_ok() {
+        return Ok(());
+    }
+    for owner in blocking {
+        let (api_version, kind, name) = (text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name"));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let registry = request.call.api.registry();
+        let found = registry.of_version(group, version).find(|of| of.kind == kind).ok_or_else(|| {
+            refuse(format!(
+                "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion {api_version} Kind {kind}: no matches for kind {kind:?} in version {api_version:?}"
+            ))
+        })?;
+        let namespace = if found.namespaced { request.namespace() } else { "" };
+        may(request, "update", &place(group, version, &found.plural, namespace, name)).map_err(|reason| {
+            refuse(format!(
+                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: {reason}, <nil>"
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+fn place(group: &str, version: &str, resource: &str, namespace: &str, name: &str) -> ResourcePath {
+    ResourcePath {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: resource.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        subresource: "finalizers".to_owned(),
+        ..ResourcePath::default()
+    }
+}
+
+fn is_newly_blocking(request: &Request<'_>, owner: &Value) -> bool {
+    let blocks = |owner: &Value| owner.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true);
+    let was = |old: &Object| {
+        list(old, &OWNERS).any(|known| text(known, "uid") == text(owner, "uid") && blocks(known))
+    };
+    blocks(owner) && !request.old.is_some_and(was)
+}

@@ -1,0 +1,84 @@
+//! A webhook as its configuration describes it, ready to be asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use model::policies::{Conditions, Criteria};
+use serde_json::{Map, Value};
+
+use crate::registry::Object;
+use crate::webhook::{Services, Target, Webhook};
+
+/// How long a webhook may take that says nothing of it.
+const DEFAULT_SECONDS: u64 = 10;
+
+/// One webhook of a configuration.
+pub(super) struct Hook {
+    /// What tells it apart from all others.
+    pub id: String,
+    pub name: String,
+    pub criteria: Criteria,
+    pub conditions: Conditions,
+    /// Whether requests go on that it cannot answer.
+    pub is_optional: bool,
+    /// Whether it does something even if nothing is written.
+    pub has_side_effects: bool,
+    /// Whether it is asked once more when others have changed the object after it.
+    pub is_reinvoked: bool,
+    /// The version of the documents that it understands.
+    pub review: Option<&'static str>,
+    pub webhook: Result<Webhook, String>,
+}
+
+/// The webhooks of a configuration, in its order.
+pub(super) fn read(configuration: &str, object: &Object, services: &Services) -> Vec<Arc<Hook>> {
+    let hooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
+    let hooks = hooks.filter_map(Value::as_object).enumerate();
+    hooks.map(|(at, hook)| Arc::new(Hook::read(&format!("{configuration}/{at}"), hook, services))).collect()
+}
+
+impl Hook {
+    fn read(id: &str, hook: &Object, services: &Services) -> Self {
+        let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
+        let config = hook.get("clientConfig").unwrap_or(&Value::Null);
+        let bundle = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
+        let bundle = STANDARD.decode(bundle).unwrap_or_default();
+        let seconds = hook.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(DEFAULT_SECONDS);
+        let timeout = Duration::from_secs(seconds);
+        let versions = hook.get("admissionReviewVersions").and_then(Value::as_array).into_iter().flatten();
+        let known = |version: &str| ["v1", "v1beta1"].into_iter().find(|known| *known == version);
+        let review = versions.filter_map(Value::as_str).find_map(known);
+        Self {
+            id: id.to_owned(),
+            name: text("name").to_owned(),
+            criteria: criteria(hook),
+            conditions: Conditions::of_webhook(hook),
+            is_optional: text("failurePolicy") == "Ignore",
+            has_side_effects: !["None", "NoneOnDryRun"].contains(&text("sideEffects")),
+            is_reinvoked: text("reinvocationPolicy") == "IfNeeded",
+            review,
+            webhook: Target::read(config).map(|target| Webhook::new(target, &bundle, timeout, services)),
+        }
+    }
+}
+
+/// Policies say the same with other words.
+fn criteria(hook: &Object) -> Criteria {
+    let mut resources = Map::new();
+    for (key, word) in [
+        ("rules", "resourceRules"),
+        ("matchPolicy", "matchPolicy"),
+        ("namespaceSelector", "namespaceSelector"),
+        ("objectSelector", "objectSelector"),
+    ] {
+        resources.extend(hook.get(key).map(|value| (word.to_owned(), value.clone())));
+    }
+    // A policy without rules is about everything, a webhook about nothing.
+    let is_empty = hook.get("rules").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if is_empty {
+        resources.insert("resourceRules".to_owned(), Value::Array(vec![Value::Object(Map::new())]));
+    }
+    Criteria::read(&resources)
+}

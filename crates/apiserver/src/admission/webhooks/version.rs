@@ -1,0 +1,43 @@
+//! Objects that a webhook has changed, in the version of the request.
+
+use model::Revision;
+use model::error::Error;
+use serde_json::Value;
+
+use crate::admission::Request;
+use crate::registry::{Object, Served};
+use crate::verbs::{metadata_mut, text};
+
+/// An object of a version as it stands in the request.
+pub(super) async fn taken(request: &Request<'_>, object: Value, from: &Served) -> Result<Object, Error> {
+    let Value::Object(mut object) = object else {
+        return Err(Error::internal("the patch does not leave an object"));
+    };
+    object.remove("kind");
+    object.remove("apiVersion");
+    from.strategy.decode(&mut object).map_err(Error::internal)?;
+    if let Some(conversion) = from.conversion() {
+        (conversion.to_stored)(&mut object);
+    }
+    if let (Some(view), true) = (&request.call.resource_type.custom, is_other(request, from)) {
+        let sealed = from.sealed(&object).await?;
+        object = view.open(&sealed.at(Revision::ZERO), Revision::ZERO).await?;
+    }
+    request.shown.strategy.default(&mut object);
+    Ok(object)
+}
+
+fn is_other(request: &Request<'_>, served: &Served) -> bool {
+    let of = &request.call.resource_type;
+    (&served.group, &served.version) != (&of.group, &of.version) && served.resource == of.resource
+}
+
+/// What a patch makes has the revision that it was made of, and so has all that will be written, though nobody names it.
+pub(super) fn set_revision(request: &Request<'_>, object: &mut Object, is_final: bool) {
+    if let Some(old) = request.old.filter(|_| is_final || request.call.is_patch())
+        && text(object, "resourceVersion").is_empty()
+    {
+        let revision = text(old, "resourceVersion").to_owned();
+        metadata_mut(object).insert("resourceVersion".to_owned(), revision.into());
+    }
+}
