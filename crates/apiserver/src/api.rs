@@ -7,12 +7,15 @@ use http::{Request, Response};
 use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
 use model::kinds::Ranges;
+use model::rbac::bootstrap_index;
 use process::Shutdown;
 use store::Store;
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Switches};
-use crate::auth::{Authentication, Authorizer, Connection, MastersOnly};
+use crate::auth::accounts::Accounts;
+use crate::auth::rbac::{self, Kind, Rbac};
+use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts};
 use crate::body::Body;
 use crate::definitions::{self, Catalog};
 use crate::limits::{Gate, Limits};
@@ -31,8 +34,10 @@ pub struct Parts {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) authentication: Authentication,
+    accounts: Arc<Accounts>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) admission: Admission,
+    pub(crate) rbac: Arc<Rbac>,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
     pub(crate) documents: Documents,
@@ -51,6 +56,11 @@ impl Parts {
         self.catalog.registry()
     }
 
+    /// The service accounts.
+    pub(crate) fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
     /// Whether namespaces are objects here, and so have to exist before something is made in them.
     pub(crate) fn keeps_namespaces(&self) -> bool {
         self.admission.is_on("NamespaceLifecycle") && self.registry().find("", "v1", "namespaces").is_some()
@@ -62,9 +72,10 @@ pub struct Builder {
     store: Store,
     registry: Registry,
     authentication: Authentication,
-    authorizer: Arc<dyn Authorizer>,
+    modes: Vec<Mode>,
     plugins: Switches,
     admission_configuration: AdmissionConfiguration,
+    service_accounts: Option<ServiceAccounts>,
     limits: Limits,
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
@@ -96,10 +107,18 @@ impl Builder {
         self
     }
 
-    /// Who may do what: by default only `system:masters`.
+    /// Who may do what, by ways that are asked in this order: by default only by roles and bindings. The members of
+    /// `system:masters` may do everything, whatever the ways say.
     #[must_use]
-    pub fn authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Self {
-        self.authorizer = authorizer;
+    pub fn authorization(mut self, modes: Vec<Mode>) -> Self {
+        self.modes = modes;
+        self
+    }
+
+    /// How tokens of service accounts are made and checked: by default with a key that is forgotten with the server.
+    #[must_use]
+    pub fn service_accounts(mut self, settings: ServiceAccounts) -> Self {
+        self.service_accounts = Some(settings);
         self
     }
 
@@ -155,13 +174,21 @@ impl Builder {
     /// Makes the objects that every server has, then the server is ready.
     pub async fn build(mut self) -> Result<ApiServer, Error> {
         let is_defining = self.registry.types().any(|of| of.is_definition());
+        let has_roles = self.registry.types().any(|of| Kind::of(of).is_some());
+        let rbac = Arc::new(if has_roles { Rbac::default() } else { Rbac::fixed(bootstrap_index()) });
+        let settings = self.service_accounts.map_or_else(ServiceAccounts::ephemeral, Ok)?;
+        let address = self.address.map(|address| address.to_string()).unwrap_or_default();
+        let accounts = Arc::new(Accounts::new(settings, self.store.clone(), address));
+        self.authentication.accounts = Some(accounts.clone());
         let (catalog, position) = Catalog::new(self.registry);
         let services = Services::of(&self.store);
         let api = ApiServer(Arc::new(Parts {
             store: self.store,
             catalog: Arc::new(catalog),
             authentication: self.authentication,
-            authorizer: self.authorizer,
+            accounts,
+            authorizer: Arc::new(Modes::new(self.modes, &rbac)),
+            rbac,
             admission: Admission::new(self.plugins, self.admission_configuration, services),
             limits: self.limits,
             gate: Gate::default(),
@@ -184,6 +211,10 @@ impl Builder {
         {
             let mut tasks = api.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             following.into_iter().for_each(|task| drop(tasks.spawn(task)));
+        }
+        if has_roles {
+            let following = rbac::follow(&api.store, api.rbac.clone()).await?;
+            api.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(following);
         }
         bootstrap::create_objects(&api, self.address).await?;
         Ok(api)
@@ -210,7 +241,8 @@ impl ApiServer {
             store,
             registry: Registry::default(),
             authentication: Authentication::default(),
-            authorizer: Arc::new(MastersOnly),
+            modes: vec![Mode::Rbac],
+            service_accounts: None,
             plugins: Switches::default(),
             admission_configuration: AdmissionConfiguration::default(),
             limits: Limits::default(),

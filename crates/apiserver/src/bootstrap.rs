@@ -15,6 +15,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use model::error::Error;
 use model::kinds::{Ranges, flow_schemas, priority_levels};
+use model::rbac::{self, Bootstrapped};
 use serde_json::{Value, json};
 
 use crate::api::ApiServer;
@@ -72,13 +73,23 @@ struct First {
     /// Empty where there is none.
     namespace: &'static str,
     object: Value,
-    /// Whether it is written again where it differs, and not only made where it is missing.
-    follows: bool,
+    upkeep: Upkeep,
+}
+
+/// What becomes of an object that is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Upkeep {
+    /// It stays.
+    Nothing,
+    /// It is written again where it differs.
+    Follows,
+    /// What it lacks is added.
+    Completed,
 }
 
 impl First {
     fn new([group, version, resource]: [&'static str; 3], object: Value) -> Self {
-        Self { group, version, resource, namespace: "", object, follows: false }
+        Self { group, version, resource, namespace: "", object, upkeep: Upkeep::Nothing }
     }
 
     fn name(&self) -> &str {
@@ -96,16 +107,23 @@ impl First {
 
     /// The list that shows whether it is there. Of what people make themselves there may be very many.
     fn list(&self) -> String {
-        match self.namespace {
-            "" => format!("{}?limit=500", self.collection()),
+        match (self.namespace, self.upkeep) {
+            ("", _) | (_, Upkeep::Completed) => format!("{}?limit=500", self.collection()),
             _ => format!("{}?fieldSelector=metadata.name%3D{}", self.collection(), self.name()),
         }
     }
 
-    /// Whether an object that is there is good as it is.
-    fn is_served_by(&self, there: &Value) -> bool {
+    /// What an object that is there has to become; `None` if it is good as it is.
+    fn instead_of(&self, there: &Value) -> Option<Value> {
         let of_its_own = self.object.as_object().into_iter().flatten().filter(|(key, _)| *key != "metadata");
-        !self.follows || of_its_own.into_iter().all(|(key, value)| there.get(key) == Some(value))
+        match self.upkeep {
+            Upkeep::Nothing => None,
+            Upkeep::Follows => {
+                let is_good = of_its_own.into_iter().all(|(key, value)| there.get(key) == Some(value));
+                (!is_good).then(|| self.object.clone())
+            }
+            Upkeep::Completed => rbac::reconciled(there, &self.object),
+        }
     }
 }
 
@@ -119,9 +137,10 @@ pub(crate) async fn create_objects(api: &ApiServer, address: Option<SocketAddr>)
     let mut there = BTreeMap::new();
     if !clock.is_untouched() {
         there = existing(api, &missing).await?;
-        missing.retain(|first| {
+        missing.retain_mut(|first| {
             let found = there.get(&first.collection()).and_then(|objects| objects.get(first.name()));
-            !found.is_some_and(|found| first.is_served_by(found))
+            let Some(found) = found else { return true };
+            first.instead_of(found).map(|object| first.object = object).is_some()
         });
     }
     let is_there = |first: &First| {
@@ -162,8 +181,13 @@ fn objects(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
     let apis = APIS.map(|(version, group, group_priority, version_priority)| {
         api_service(version, group, group_priority, version_priority)
     });
+    let roles = rbac::bootstrap().into_iter().map(|Bootstrapped { resource, namespace, object }| {
+        let first = First::new([rbac::GROUP, "v1", resource], object);
+        First { namespace, upkeep: Upkeep::Completed, ..first }
+    });
     let services = services::objects(address, ranges);
-    namespaces.into_iter().chain(classes).chain(levels).chain(schemas).chain(apis).chain(services).collect()
+    let first = namespaces.into_iter().chain(classes).chain(levels).chain(schemas);
+    first.chain(apis).chain(services).chain(roles).collect()
 }
 
 fn api_service(version: &str, group: &str, group_priority: i64, version_priority: i64) -> First {
@@ -227,7 +251,7 @@ pub(crate) async fn ask(api: &ApiServer, method: Method, path: &str, body: Strin
 }
 
 async fn send(api: &ApiServer, method: Method, path: &str, body: String) -> Result<Response<Body>, Error> {
-    let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
+    let itself = Identity::server();
     let media = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder()
         .method(method)

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use model::error::Error;
+use model::selector::{Test, field};
 use tracing::Instrument;
 
 use crate::api::ApiServer;
-use crate::auth::authorize::refusal;
-use crate::auth::{Connection, Decision, Identity, Question};
+use crate::auth::{Connection, Identity, Question, impersonate};
 use crate::body::Body;
 use crate::endpoints;
 use crate::limits::read_body;
@@ -30,6 +30,8 @@ const SLOW: Duration = Duration::from_secs(1);
 pub(crate) enum Target {
     /// A verb on objects.
     Resource { verb: Verb, place: ResourcePath },
+    /// A method that there is not at such a place. Who may not even do that is told so, and no more.
+    Impossible { verb: &'static str, place: ResourcePath },
     /// A plain path.
     Plain { method: String, path: String },
 }
@@ -81,18 +83,26 @@ where
 {
     let (head, body) = request.into_parts();
     let query = Query::parse(head.uri.query().unwrap_or(""));
-    let caller = api.authentication.identify(connection, &head.headers)?;
-    authorize(api, &caller, &target)?;
+    let caller = api.authentication.identify(connection, &head.headers).await?;
+    let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
+    tracing::debug!(user = caller.name, "authenticated");
+    authorize(api, &caller, &target, head.uri.path(), &query)?;
     let _slot = match &target {
-        Target::Resource { verb: Verb::Watch, .. } => None,
+        Target::Resource { verb: Verb::Watch, .. } | Target::Plain { .. } | Target::Impossible { .. } => None,
         Target::Resource { verb, .. } => Some(api.gate.enter(verb.is_mutating(), &api.limits)?),
-        Target::Plain { .. } => None,
     };
     let gzip = compress::is_wanted(&head.headers) && may_be_compressed(&target);
     let response = match target {
         Target::Resource { verb, place } => {
             let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
             verbs::dispatch(api, caller, (verb, place), query, head.headers, body, warnings).await?
+        }
+        Target::Impossible { .. } => {
+            return Err(Error::MethodNotAllowed {
+                group: String::new(),
+                resource: String::new(),
+                verb: String::new(),
+            });
         }
         Target::Plain { method, path } => {
             endpoints::answer(api, &method, &path, &query, &head.headers).await?
@@ -121,25 +131,60 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
         }
         Some(Place::Resource(place)) => {
             let query = Query::parse(uri.query().unwrap_or(""));
-            let verb = request::verb(request.method(), &place, &query).ok_or(Error::MethodNotAllowed {
-                group: String::new(),
-                resource: String::new(),
-                verb: String::new(),
-            })?;
-            Ok(Target::Resource { verb, place })
+            Ok(match request::verb(request.method(), &place, &query) {
+                Some(verb) => Target::Resource { verb, place },
+                None => Target::Impossible { verb: verb_of(request.method()), place },
+            })
         }
     }
 }
 
-fn authorize(api: &ApiServer, caller: &Identity, target: &Target) -> Result<(), Error> {
-    let question = match target {
-        Target::Resource { verb, place } => Question::Resource { verb: verb.as_str(), place },
-        Target::Plain { method, path } => Question::Path { verb: method, path },
-    };
-    match api.authorizer.decide(caller, question) {
-        Decision::Allow => Ok(()),
-        Decision::Deny { reason } => Err(refusal(caller, question, &reason)),
+/// The verb of a method wherever it is used.
+fn verb_of(method: &Method) -> &'static str {
+    match *method {
+        Method::POST => Verb::Create.as_str(),
+        Method::PUT => Verb::Update.as_str(),
+        Method::PATCH => Verb::Patch.as_str(),
+        _ => "",
     }
+}
+
+fn authorize(
+    api: &ApiServer,
+    caller: &Identity,
+    target: &Target,
+    path: &str,
+    query: &Query,
+) -> Result<(), Error> {
+    match target {
+        Target::Plain { method, .. } => api.authorizer.require(caller, Question::Path { verb: method, path }),
+        Target::Impossible { verb, place } => {
+            api.authorizer.require(caller, Question::Resource { verb, place })
+        }
+        Target::Resource { verb, place } => {
+            let named = named_by_selector(*verb, place, query);
+            let place = named.as_ref().unwrap_or(place);
+            api.authorizer.require(caller, Question::Resource { verb: verb.as_str(), place })
+        }
+    }
+}
+
+/// A list or watch that selects one object by its name is about that object, and needs the right to no other.
+fn named_by_selector(verb: Verb, place: &ResourcePath, query: &Query) -> Option<ResourcePath> {
+    let selector = query.text("fieldSelector");
+    if !matches!(verb, Verb::List | Verb::Watch)
+        || !place.name.is_empty()
+        || !selector.contains("metadata.name")
+    {
+        return None;
+    }
+    let requirements = field::parse(selector, &|_| true).ok()?;
+    let name = requirements.into_iter().find_map(|requirement| match requirement.test {
+        Test::In(mut names) if requirement.key == "metadata.name" => names.pop(),
+        _ => None,
+    })?;
+    let is_segment = !matches!(name.as_str(), "" | "." | "..") && !name.contains(['/', '%']);
+    is_segment.then(|| ResourcePath { name, ..place.clone() })
 }
 
 /// An error as a `Status` answer, in the encoding that the client prefers.
@@ -212,7 +257,9 @@ fn span(target: &Result<Target, Error>) -> tracing::Span {
             path,
             code = tracing::field::Empty,
         ),
-        Err(_) => tracing::debug_span!("request", otel.kind = "server", code = tracing::field::Empty),
+        Ok(Target::Impossible { .. }) | Err(_) => {
+            tracing::debug_span!("request", otel.kind = "server", code = tracing::field::Empty)
+        }
     }
 }
 
@@ -232,6 +279,7 @@ fn labels(api: &ApiServer, target: &Target) -> RequestLabels {
             code: 0,
         },
         Target::Resource { verb, .. } => of_no_resource(verb.as_str()),
+        Target::Impossible { verb, .. } => of_no_resource(verb),
         Target::Plain { method, .. } => of_no_resource(method),
     }
 }

@@ -1,4 +1,4 @@
-//! What the server does with a Pod between the wire and the store, alone on one core.
+//! What the server does with a Pod between the wire and the store, and decisions about access, alone on one core.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use model::kinds::{self, Object, Writer};
 use model::pod_security::{Level, Standard, Version, violations};
 use model::policies::{Authorizer, Check, Decision, Input, ResourceCheck, ValidatingPolicy};
 use model::protobuf::{self, Encoder};
+use model::rbac::{Caller, Index, Request, Verdict};
 use model::schema::{self, check};
 use model::validation::validate_object_meta;
 use model::{Encoded, Revision, json};
@@ -25,12 +26,13 @@ const FROM_PROTOBUF: &str = "model decode and validate a pod, protobuf";
 const TO_PROTOBUF: &str = "model write a stored pod as protobuf";
 const POD_SECURITY: &str = "model judge a pod by the restricted standard";
 const POLICY: &str = "model judge a pod by a policy";
+const DECISION: &str = "rbac decision among 10,000 rules";
 const POD: (&str, &str) = ("v1", "Pod");
 
 /// Times in a round.
 const TIMES: usize = 2_000;
 
-/// Both forms, and the way back.
+/// Both forms of a pod, the way back, and decisions about access.
 pub async fn run(report: &mut Report) {
     let rounds = report.sizes.rounds;
     report.measure(FROM_JSON, IN_PROCESS, async { from_json(TIMES * rounds) }).await;
@@ -38,6 +40,7 @@ pub async fn run(report: &mut Report) {
     report.measure(POD_SECURITY, IN_PROCESS, async { pod_security(TIMES * rounds) }).await;
     report.measure(POLICY, IN_PROCESS, async { policy(TIMES * rounds) }).await;
     report.measure(TO_PROTOBUF, IN_PROCESS, async { to_protobuf(TIMES * rounds) }).await;
+    report.measure(DECISION, IN_PROCESS, async { decisions(TIMES * rounds) }).await;
 }
 
 fn from_json(times: usize) -> Result<Outcome> {
@@ -164,4 +167,48 @@ fn problems(rules: &kinds::KindRules, object: &Object) -> Vec<model::error::Fiel
     let mut errors = validate_object_meta(object, true, rules.name);
     errors.extend((rules.validate_create)(object));
     errors
+}
+
+/// Rules of which half are the caller's own, and the other half those of others.
+const RULES: usize = 10_000;
+
+/// A caller whose last rule allows it, and one who has none.
+fn decisions(times: usize) -> Result<Outcome> {
+    let mut index = Index::default();
+    for number in 0..RULES {
+        let kind = format!("things{number}");
+        let rules = json!([{"verbs": ["get"], "apiGroups": ["example.com"], "resources": [kind]}]);
+        let name = format!("role{number}");
+        let subject = if number % 2 == 0 { "jane".to_owned() } else { format!("user{number}") };
+        let binding = json!({
+            "roleRef": {"kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "User", "name": subject}, {"kind": "Group", "name": "everybody"}],
+        });
+        index.set_role("", &name, Some(serde_json::from_value(json!({"rules": rules}))?));
+        index.set_binding("", &name, Some(serde_json::from_value(binding)?));
+    }
+    let groups = ["everybody".to_owned(), "system:authenticated".to_owned()];
+    let (mut allowed, mut refused) = (Latencies::default(), Latencies::default());
+    for _ in 0..times {
+        for (verb, latencies) in [("get", &mut allowed), ("delete", &mut refused)] {
+            let request = Request::Resource {
+                verb,
+                group: "example.com",
+                resource: "things9998",
+                subresource: "",
+                namespace: "default",
+                name: "one",
+            };
+            let started = Instant::now();
+            let verdict = black_box(index.decide(Caller { name: "jane", groups: &groups }, request));
+            latencies.push(started.elapsed());
+            ensure!(
+                matches!(verdict, Verdict::Allowed(_)) == (verb == "get"),
+                "a wrong decision: {verdict:?}"
+            );
+        }
+    }
+    Ok(Outcome::of(Figure::time(allowed.median()))
+        .beside(Figure::time(refused.median()), "refusing")
+        .goal(Goal::Below(20e-6)))
 }

@@ -16,6 +16,7 @@ pub mod patch;
 pub mod pod_security;
 pub mod policies;
 pub mod protobuf;
+pub mod rbac;
 pub mod resources;
 pub mod revision;
 pub mod schema;

@@ -24,8 +24,10 @@ impl Curl {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--insecure", "--no-buffer", "--include", "--http1.1"])
             .args(["--max-time", SECONDS, "--user-agent", "oracle", "--header", "Expect:"])
-            .args(["--request", request.method])
-            .args(["--header", &format!("Authorization: Bearer {}", self.token)]);
+            .args(["--request", request.method]);
+        if !request.headers.iter().any(|(key, _)| key == "authorization") {
+            curl.args(["--header", &format!("Authorization: Bearer {}", self.token)]);
+        }
         if request.method == "HEAD" {
             curl.arg("--head");
         }

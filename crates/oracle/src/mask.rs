@@ -134,6 +134,12 @@ impl Masks {
                 causes.sort_by_key(Value::to_string);
             }
         }
+        for key in ["resourceRules", "nonResourceRules"] {
+            // Kubernetes goes through bindings in any order.
+            if let Some(Value::Array(rules)) = fields.get_mut(key) {
+                rules.sort_by_key(Value::to_string);
+            }
+        }
         for column in fields.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten()
         {
             // Prose is not compared, and not copied either.

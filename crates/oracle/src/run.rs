@@ -145,6 +145,8 @@ impl<'a> Run<'a> {
         let (method, path) = case.target()?;
         let mut headers: Vec<(String, String)> =
             case.headers.iter().map(|(key, value)| (key.to_lowercase(), self.fill(value))).collect();
+        headers.extend(case.user.iter().map(|user| ("impersonate-user".to_owned(), self.fill(user))));
+        headers.extend(case.groups.iter().map(|group| ("impersonate-group".to_owned(), group.clone())));
         if let Some(accept) = &case.accept {
             headers.push(("accept".to_owned(), accepted(accept)));
         }

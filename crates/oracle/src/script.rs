@@ -50,7 +50,13 @@ pub struct Case {
     /// The media type of the body, or a short name of it.
     #[serde(rename = "type")]
     pub media_type: Option<String>,
-    /// Other headers.
+    /// The user that the administrator acts as.
+    #[serde(rename = "as")]
+    pub user: Option<String>,
+    /// The groups of that user.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// Other headers. An `authorization` stands in the place of the administrator's; without a value there is none.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The body as a value, which is sent in the form that `type` says.

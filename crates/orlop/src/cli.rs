@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
+use crate::access::AccessArgs;
+
 /// A Kubernetes control plane in one program, with all of its state in SQL
 #[derive(Debug, Parser)]
 #[command(name = "orlop", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 110)]
@@ -38,8 +40,8 @@ pub(crate) enum Role {
     /// Run the API server alone
     ///
     /// It keeps nothing but certificates in its folder when the data is in PostgreSQL, so that many of them can serve
-    /// one database. Servers that share clients need the same authority: copy DIR/pki/ca.crt and DIR/pki/ca.key from
-    /// the first to the others before their first start.
+    /// one database. Servers that share clients need the same authority and the same key for tokens: copy
+    /// DIR/pki/ca.crt, DIR/pki/ca.key and DIR/pki/sa.key from the first to the others before their first start.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
 
@@ -108,6 +110,9 @@ pub(crate) struct ServeArgs {
     /// Switch these admission plugins off
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
     pub(crate) disable_admission_plugins: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,

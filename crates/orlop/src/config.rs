@@ -12,6 +12,7 @@ use process::{listen::ListenAddress, logging::LogConfig, telemetry::Endpoint, tl
 use store::Durability;
 
 use crate::{
+    access::Access,
     cli::ServeArgs,
     tokens::{self, StaticToken},
 };
@@ -28,6 +29,7 @@ pub(crate) struct Config {
     pub(crate) tokens: Vec<StaticToken>,
     /// Which admission plugins are on.
     pub(crate) plugins: Switches,
+    pub(crate) access: Access,
     pub(crate) log: LogConfig,
     pub(crate) otlp_endpoint: Option<Endpoint>,
 }
@@ -54,7 +56,17 @@ impl std::fmt::Debug for PostgresUrl {
 impl Config {
     /// Checks the arguments and reads the files that they name. `environment` looks up a variable.
     pub(crate) fn new(args: ServeArgs, environment: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let ServeArgs { data, listen, postgres, durability, client_ca_file, token_auth_file, log, .. } = args;
+        let ServeArgs {
+            data,
+            listen,
+            postgres,
+            durability,
+            client_ca_file,
+            token_auth_file,
+            access,
+            log,
+            ..
+        } = args;
         let plugins = Switches::default()
             .with(&args.enable_admission_plugins, &args.disable_admission_plugins)
             .context("the admission plugins cannot be switched so")?;
@@ -86,6 +98,7 @@ impl Config {
             database,
             client_ca,
             tokens,
+            access: Access::new(access)?,
             log: log.config(),
             plugins,
             otlp_endpoint: args.telemetry.otlp_endpoint,
@@ -127,7 +140,13 @@ mod tests {
 
     #[test]
     fn files_that_are_not_there_are_named_with_their_flag() {
-        for flag in ["--client-ca-file", "--token-auth-file"] {
+        for flag in [
+            "--client-ca-file",
+            "--token-auth-file",
+            "--service-account-key-file",
+            "--service-account-signing-key-file",
+            "--requestheader-client-ca-file",
+        ] {
             let error = format!("{:#}", config(&[flag, "/nowhere"]).unwrap_err());
             assert!(error.starts_with("cannot read /nowhere") && error.contains(flag), "{error}");
         }

@@ -1,5 +1,6 @@
 //! The binary: one subcommand per role, and two names that other people's tools start it by.
 
+mod access;
 mod callers;
 mod cli;
 mod config;

@@ -15,6 +15,7 @@ use process::{
     Shutdown, Supervisor, files, logging,
     pki::Pki,
     shutdown::{self, StopSignals},
+    signing::SigningKey,
     telemetry::Traces,
     tls::{self, ClientCaVerifier, ServingCertificate},
 };
@@ -110,7 +111,13 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     let namespaces = namespaces::run(ApiService::new(api.clone(), itself), shutdown.clone());
     supervisor.start("the end of namespaces", namespaces);
     let tls = tls::server_config(Arc::clone(&serving), &clients);
-    let requests = apiserver::serve(listener, tls, callers::by_certificate(clients), api, shutdown.clone());
+    let requests = apiserver::serve(
+        listener,
+        tls,
+        callers::by_certificate(clients, config.access.proxies.clone()),
+        api,
+        shutdown.clone(),
+    );
     supervisor.start("the API server", async {
         requests.await;
         Ok::<_, Infallible>(())
@@ -139,9 +146,13 @@ impl Certificates {
 /// Opens the database, and makes what is missing in it.
 async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<(Store, ApiServer)> {
     let mut metrics = Registry::default();
-    let store = database::open(&config.database, &mut metrics).await?;
+    // Both wait for the disk.
+    let (store, key) = tokio::join!(database::open(&config.database, &mut metrics), signing_key(config));
+    let store = store?;
     let api = ApiServer::builder(store.clone())
-        .authentication(callers::by_token(&config.tokens))
+        .authentication(config.access.complete(callers::by_token(&config.tokens)))
+        .authorization(config.access.modes())
+        .service_accounts(config.access.service_accounts(|| key)?)
         .admission_plugins(config.plugins.clone())
         .metrics(metrics)
         .shutdown(shutdown)
@@ -150,6 +161,17 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
     Ok((store, api))
+}
+
+/// The key that signs tokens where no other is given.
+async fn signing_key(config: &Config) -> Result<SigningKey> {
+    let folder = config.data.join("pki");
+    let made = tokio::task::spawn_blocking(move || {
+        let path = folder.join("sa.key");
+        let made = files::create_private_folder(&folder).and_then(|()| SigningKey::ensure(&path));
+        made.map_err(|reason| anyhow!("{} cannot be used: {reason}", path.display()))
+    });
+    made.await?
 }
 
 /// Where others find a server that listens here: a loopback address is nothing to them, nor is none at all.

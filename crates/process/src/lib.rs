@@ -9,6 +9,7 @@ pub mod listen;
 pub mod logging;
 pub mod pki;
 pub mod shutdown;
+pub mod signing;
 pub mod supervisor;
 pub mod telemetry;
 pub mod tls;

@@ -1,13 +1,16 @@
-//! Authentication: client certificates, static bearer tokens, and whatever a user of this library adds.
+//! Authentication: front proxies, client certificates, bearer tokens, and whatever a user of this library adds.
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use model::error::Error;
 use subtle::ConstantTimeEq;
 
 use super::Identity;
+use super::accounts::Accounts;
+use super::proxy::ProxyHeaders;
 
 /// What the connection itself proves, found once when it was opened.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +22,8 @@ pub enum Connection {
     Certificate(Identity),
     /// The client showed a certificate that does not verify, for this reason. It authenticates nobody.
     BadCertificate(String),
+    /// The client is a trusted proxy that says in headers for whom it speaks. What its certificate proves apart from that.
+    Proxy(Box<Self>),
     /// The caller is part of this very process.
     InProcess(Identity),
 }
@@ -33,9 +38,29 @@ pub struct Credentials<'a> {
 }
 
 /// One way to authenticate.
+///
+/// ```
+/// use apiserver::auth::{Authentication, Authenticator, Credentials, Identity};
+/// use futures::future::{BoxFuture, FutureExt, ready};
+///
+/// /// Whoever says the word is the robot.
+/// struct Robot;
+///
+/// impl Authenticator for Robot {
+///     fn authenticate<'a>(&'a self, credentials: Credentials<'a>) -> BoxFuture<'a, Result<Option<Identity>, String>> {
+///         let robot = || Identity::authenticated("robot", ["machines".to_owned()]);
+///         ready(Ok((credentials.bearer == Some("beep")).then(robot))).boxed()
+///     }
+/// }
+///
+/// let authentication = Authentication::default().with(std::sync::Arc::new(Robot));
+/// ```
 pub trait Authenticator: Send + Sync {
     /// `Ok(None)`: these credentials are not for me. `Err`: they are for me, and they are bad.
-    fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, String>;
+    fn authenticate<'a>(
+        &'a self,
+        credentials: Credentials<'a>,
+    ) -> BoxFuture<'a, Result<Option<Identity>, String>>;
 }
 
 /// A line of a token file.
@@ -47,17 +72,23 @@ pub struct StaticToken {
     pub identity: Identity,
 }
 
-/// All ways to authenticate, asked in order: certificates, tokens, then the added ones.
+/// All ways to authenticate, asked in order: proxies, certificates, tokens, service accounts, then the added ones.
 #[derive(Clone, Default)]
 pub struct Authentication {
+    proxies: ProxyHeaders,
     tokens: Vec<StaticToken>,
+    pub(crate) accounts: Option<Arc<Accounts>>,
     added: Vec<Arc<dyn Authenticator>>,
+    refuses_anonymous: bool,
 }
+
+/// The words that everybody gets whose token means nothing here.
+const UNKNOWN: &str = "invalid bearer token";
 
 impl Authentication {
     /// Client certificates and these tokens.
     pub fn new(tokens: Vec<StaticToken>) -> Self {
-        Self { tokens, added: Vec::new() }
+        Self { tokens, ..Self::default() }
     }
 
     /// Adds another way.
@@ -67,45 +98,94 @@ impl Authentication {
         self
     }
 
+    /// Proxies say in these headers for whom they speak.
+    #[must_use]
+    pub fn with_proxies(mut self, headers: ProxyHeaders) -> Self {
+        self.proxies = headers;
+        self
+    }
+
+    /// Who brings no credentials is sent away.
+    #[must_use]
+    pub fn without_anonymous(mut self) -> Self {
+        self.refuses_anonymous = true;
+        self
+    }
+
     /// Who sent these headers over this connection. Without any credentials: the anonymous user.
-    pub fn identify(&self, connection: &Connection, headers: &HeaderMap) -> Result<Identity, Error> {
+    pub async fn identify(&self, connection: &Connection, headers: &HeaderMap) -> Result<Identity, Error> {
+        let connection = match connection {
+            Connection::Proxy(itself) => match self.proxies.identity(headers) {
+                Some(identity) => return Ok(identity),
+                None => itself,
+            },
+            other => other,
+        };
+        if let Connection::InProcess(identity) | Connection::Certificate(identity) = connection {
+            return Ok(identity.clone());
+        }
         let credentials = Credentials { connection, bearer: bearer(headers) };
-        match connection {
-            Connection::InProcess(identity) | Connection::Certificate(identity) => {
-                return Ok(identity.clone());
-            }
-            Connection::Bare | Connection::BadCertificate(_) => {}
-        }
-        if let Some(identity) = credentials.bearer.and_then(|token| self.by_token(token)) {
-            return Ok(identity);
-        }
-        for authenticator in &self.added {
-            match authenticator.authenticate(credentials) {
-                Ok(Some(identity)) => return Ok(identity),
-                Ok(None) => {}
-                Err(reason) => {
-                    tracing::info!(reason, "credentials refused");
-                    return Err(Error::Unauthorized);
-                }
-            }
-        }
-        match connection {
-            Connection::BadCertificate(reason) => {
-                tracing::info!(reason, "client certificate refused");
-                Err(Error::Unauthorized)
-            }
-            _ if credentials.bearer.is_some() || headers.contains_key(AUTHORIZATION) => {
-                Err(Error::Unauthorized)
-            }
-            _ => Ok(Identity::anonymous()),
+        let refused = |reason: &str| {
+            tracing::debug!(reason, "credentials refused");
+            Err(Error::Unauthorized)
+        };
+        match self.by_credentials(credentials, None).await {
+            Ok(Some((identity, _))) => Ok(identity),
+            Err(reason) => refused(&reason),
+            Ok(None) => match connection {
+                Connection::BadCertificate(reason) => refused(reason),
+                _ if credentials.bearer.is_some() => refused(UNKNOWN),
+                _ if self.refuses_anonymous => refused("there are none"),
+                _ => Ok(Identity::anonymous()),
+            },
         }
     }
 
-    /// Whose token this is, whoever sends it.
-    pub fn owner_of(&self, token: &str) -> Option<Identity> {
+    /// Whose token this is, whoever sends it, and for which of these audiences it is good; for those of this server if none
+    /// are wanted.
+    pub async fn owner_of(&self, token: &str, wanted: &[String]) -> Result<(Identity, Vec<String>), String> {
         let credentials = Credentials { connection: &Connection::Bare, bearer: Some(token) };
-        let added = || self.added.iter().find_map(|each| each.authenticate(credentials).ok().flatten());
-        self.by_token(token).or_else(added)
+        match self.by_credentials(credentials, Some(wanted).filter(|wanted| !wanted.is_empty())).await {
+            Ok(found) => {
+                found.filter(|(_, audiences)| !audiences.is_empty()).ok_or_else(|| UNKNOWN.to_owned())
+            }
+            Err(reason) => Err(format!("[{UNKNOWN}, {reason}]")),
+        }
+    }
+
+    async fn by_credentials(
+        &self,
+        credentials: Credentials<'_>,
+        wanted: Option<&[String]>,
+    ) -> Result<Option<(Identity, Vec<String>)>, String> {
+        let own = self.accounts.as_ref().map_or(&[][..], |accounts| &accounts.settings.audiences);
+        let wanted = wanted.unwrap_or(own);
+        // Who knows nothing of audiences vouches for those of this server.
+        let agnostic = |identity| {
+            let audiences = wanted.iter().filter(|audience| own.contains(audience)).cloned().collect();
+            Ok(Some((identity, audiences)))
+        };
+        let mut problem = None;
+        if let Some(token) = credentials.bearer {
+            if let Some(identity) = self.by_token(token) {
+                return agnostic(identity);
+            }
+            if let Some(accounts) = &self.accounts {
+                match accounts.verify(token, wanted).await {
+                    Ok(None) => {}
+                    Ok(found) => return Ok(found),
+                    Err(reason) => problem = Some(reason),
+                }
+            }
+        }
+        for authenticator in &self.added {
+            match authenticator.authenticate(credentials).await {
+                Ok(Some(identity)) => return agnostic(identity),
+                Ok(None) => {}
+                Err(reason) => problem = problem.or(Some(reason)),
+            }
+        }
+        problem.map_or(Ok(None), Err)
     }
 
     /// Every token is compared in full, so that the time taken tells nothing about any of them.
@@ -122,13 +202,15 @@ impl Authentication {
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = text.split_once(' ')?;
-    let token = token.trim();
+    let mut words = text.trim().split(' ');
+    let (scheme, token) = (words.next()?, words.next()?);
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::future::{FutureExt, ready};
+
     use super::*;
 
     fn headers(authorization: Option<&str>) -> HeaderMap {
@@ -147,39 +229,68 @@ mod tests {
         Authentication::new(vec![StaticToken { token: "secret".to_owned(), identity: admin() }])
     }
 
-    #[test]
-    fn a_known_token_identifies_its_user() {
-        let got = authentication().identify(&Connection::Bare, &headers(Some("Bearer secret")));
-        assert_eq!(got, Ok(admin()));
+    async fn identified(authentication: Authentication, text: Option<&str>) -> Result<Identity, Error> {
+        authentication.identify(&Connection::Bare, &headers(text)).await
     }
 
-    #[test]
-    fn bad_credentials_are_refused_and_never_become_anonymous() {
-        for text in ["Bearer wrong", "Bearer secre", "Bearer secrets", "Basic c2VjcmV0", "Bearer"] {
-            let got = authentication().identify(&Connection::Bare, &headers(Some(text)));
-            assert_eq!(got, Err(Error::Unauthorized), "{text}");
+    #[tokio::test]
+    async fn a_known_token_identifies_its_user() {
+        assert_eq!(identified(authentication(), Some("Bearer secret")).await, Ok(admin()));
+    }
+
+    #[tokio::test]
+    async fn bad_credentials_are_refused_and_never_become_anonymous() {
+        for text in ["Bearer wrong", "Bearer secre", "Bearer secrets", "bearer a.b.c"] {
+            assert_eq!(identified(authentication(), Some(text)).await, Err(Error::Unauthorized), "{text}");
         }
         let bad = Connection::BadCertificate("unknown authority".to_owned());
-        assert_eq!(authentication().identify(&bad, &headers(None)), Err(Error::Unauthorized));
+        assert_eq!(authentication().identify(&bad, &headers(None)).await, Err(Error::Unauthorized));
     }
 
-    #[test]
-    fn no_credentials_are_anonymous() {
-        let got = authentication().identify(&Connection::Bare, &headers(None));
-        assert_eq!(got, Ok(Identity::anonymous()));
+    #[tokio::test]
+    async fn no_credentials_are_anonymous_where_that_is_allowed() {
+        // Other schemes mean nothing here, as they mean nothing to Kubernetes.
+        for text in [None, Some("Basic c2VjcmV0"), Some("Bearer"), Some("Bearer ")] {
+            assert_eq!(identified(authentication(), text).await, Ok(Identity::anonymous()), "{text:?}");
+            let strict = authentication().without_anonymous();
+            assert_eq!(identified(strict, text).await, Err(Error::Unauthorized), "{text:?}");
+        }
     }
 
-    #[test]
-    fn an_added_authenticator_is_asked_last() {
+    #[tokio::test]
+    async fn an_added_authenticator_is_asked_last() {
         struct Robot;
         impl Authenticator for Robot {
-            fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, String> {
-                Ok((credentials.bearer == Some("beep")).then(|| Identity::authenticated("robot", [])))
+            fn authenticate<'a>(
+                &'a self,
+                credentials: Credentials<'a>,
+            ) -> BoxFuture<'a, Result<Option<Identity>, String>> {
+                let robot =
+                    (credentials.bearer == Some("beep")).then(|| Identity::authenticated("robot", []));
+                ready(Ok(robot)).boxed()
             }
         }
-        let authentication = authentication().with(Arc::new(Robot));
-        let got = authentication.identify(&Connection::Bare, &headers(Some("bearer beep"))).unwrap();
+        let got = identified(authentication().with(Arc::new(Robot)), Some("bearer beep")).await.unwrap();
         assert_eq!(got.name, "robot");
         assert!(got.is_in("system:authenticated"));
+    }
+
+    #[tokio::test]
+    async fn only_a_proxy_may_say_for_whom_it_speaks() {
+        let mut said = headers(None);
+        said.insert("x-remote-user", "jane".parse().unwrap());
+        said.append("x-remote-group", "dev".parse().unwrap());
+        said.append("x-remote-group", "ops".parse().unwrap());
+        said.append("x-remote-extra-acme.com%2fproject", "p".parse().unwrap());
+        let trusting = authentication().with_proxies(ProxyHeaders::usual());
+        let proxy = Connection::Proxy(Box::new(Connection::Bare));
+        let jane = trusting.identify(&proxy, &said).await.unwrap();
+        assert_eq!(
+            (jane.name.as_str(), jane.groups.join(" ")),
+            ("jane", "dev ops system:authenticated".to_owned())
+        );
+        assert_eq!(jane.extra["acme.com/project"], ["p"]);
+        assert_eq!(trusting.identify(&Connection::Bare, &said).await, Ok(Identity::anonymous()));
+        assert_eq!(trusting.identify(&proxy, &headers(None)).await, Ok(Identity::anonymous()));
     }
 }

@@ -1,7 +1,7 @@
 //! Authorization: may this caller do this? Whoever is not allowed is denied.
 
 use model::error::Error;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Identity;
 use crate::request::path::ResourcePath;
@@ -25,26 +25,82 @@ pub enum Question<'a> {
     },
 }
 
-/// The answer of an authorizer.
+/// The answer of an authorizer. Reasons may be empty; that of a refusal is shown to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Yes.
-    Allow,
-    /// No; the reason is shown to the caller and may be empty.
+    /// Yes, and nobody else is asked.
+    Allow {
+        /// Why.
+        reason: String,
+    },
+    /// No, and nobody else is asked.
     Deny {
+        /// Why.
+        reason: String,
+    },
+    /// Not by this authorizer. Where no other one allows it, it is refused.
+    NoOpinion {
         /// Why.
         reason: String,
     },
 }
 
+impl Decision {
+    /// Yes, without a word.
+    pub fn allow() -> Self {
+        Self::Allow { reason: String::new() }
+    }
+
+    /// Whether it is a yes.
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allow { .. })
+    }
+}
+
 /// Decides who may do what.
+///
+/// ```
+/// use apiserver::auth::{Authorizer, Decision, Identity, Question};
+///
+/// /// Readers may read; of the others it knows nothing.
+/// struct Readers;
+///
+/// impl Authorizer for Readers {
+///     fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
+///         let reads = matches!(question, Question::Resource { verb: "get" | "list" | "watch", .. });
+///         match caller.is_in("readers") && reads {
+///             true => Decision::Allow { reason: "readers may read".to_owned() },
+///             false => Decision::NoOpinion { reason: String::new() },
+///         }
+///     }
+/// }
+///
+/// let question = Question::Path { verb: "get", path: "/metrics" };
+/// let reader = Identity::authenticated("jane", ["readers".to_owned()]);
+/// assert!(!Readers.decide(&reader, question).is_allowed());
+/// ```
+///
+/// A server asks it in the order of its modes: `builder.authorization(vec![Mode::Own(Arc::new(Readers)), Mode::Rbac])`.
 pub trait Authorizer: Send + Sync {
     /// Whether this caller may do this.
     fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision;
 
     /// What this caller may do in a namespace, as far as it can be listed.
     fn rules(&self, _caller: &Identity, _namespace: &str) -> Rules {
-        Rules { resources: Vec::new(), paths: Vec::new(), is_incomplete: true }
+        Rules { is_incomplete: true, ..Rules::default() }
+    }
+
+    /// Refuses with Kubernetes' words what it does not allow.
+    ///
+    /// # Errors
+    /// The refusal.
+    fn require(&self, caller: &Identity, question: Question<'_>) -> Result<(), Error> {
+        match self.decide(caller, question) {
+            Decision::Allow { .. } => Ok(()),
+            Decision::Deny { reason } | Decision::NoOpinion { reason } => {
+                Err(refusal(caller, question, &reason))
+            }
+        }
     }
 }
 
@@ -57,38 +113,12 @@ pub struct Rules {
     pub paths: Vec<Value>,
     /// Whether there may be more.
     pub is_incomplete: bool,
-}
-
-/// The members of `system:masters` may do everything; everyone may see whether the server lives and which version it is;
-/// nobody may do anything else.
-pub struct MastersOnly;
-
-const FOR_EVERYONE: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
-
-impl Authorizer for MastersOnly {
-    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
-        let public =
-            matches!(question, Question::Path { verb: "get" | "head", path } if FOR_EVERYONE.contains(&path));
-        if public || caller.is_in("system:masters") {
-            Decision::Allow
-        } else {
-            Decision::Deny { reason: String::new() }
-        }
-    }
-
-    fn rules(&self, caller: &Identity, _namespace: &str) -> Rules {
-        let health = json!({"verbs": ["get"], "nonResourceURLs": FOR_EVERYONE});
-        if !caller.is_in("system:masters") {
-            return Rules { paths: vec![health], ..Rules::default() };
-        }
-        let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
-        let all_paths = json!({"verbs": ["*"], "nonResourceURLs": ["*"]});
-        Rules { resources: vec![all], paths: vec![all_paths, health], is_incomplete: false }
-    }
+    /// What went wrong while they were looked for; empty if nothing did.
+    pub problem: String,
 }
 
 /// The refusal in Kubernetes' words.
-pub fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error {
+fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error {
     let user = &caller.name;
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     match question {
@@ -121,29 +151,6 @@ pub fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::verb::Verb;
-
-    #[test]
-    fn only_masters_may_do_anything_but_ask_for_health() {
-        let master = Identity::authenticated("a", ["system:masters".to_owned()]);
-        let user = Identity::authenticated("b", ["developers".to_owned()]);
-        let place = ResourcePath { resource: "secrets".to_owned(), ..ResourcePath::default() };
-        for verb in Verb::ALL {
-            let question = Question::Resource { verb: verb.as_str(), place: &place };
-            assert_eq!(MastersOnly.decide(&master, question), Decision::Allow);
-            for caller in [&user, &Identity::anonymous()] {
-                assert_ne!(MastersOnly.decide(caller, question), Decision::Allow);
-            }
-        }
-        for (path, everyone) in
-            [("/livez", true), ("/version", true), ("/livez/ping", false), ("/api", false)]
-        {
-            let decision = MastersOnly.decide(&Identity::anonymous(), Question::Path { verb: "get", path });
-            assert_eq!(decision == Decision::Allow, everyone, "{path}");
-        }
-        let write = Question::Path { verb: "post", path: "/livez" };
-        assert_ne!(MastersOnly.decide(&Identity::anonymous(), write), Decision::Allow);
-    }
 
     #[test]
     fn the_refusal_names_user_verb_and_resource() {

@@ -1,10 +1,21 @@
 //! Who calls, and whether they may.
 
+pub(crate) mod accounts;
 pub mod authenticate;
 pub mod authorize;
+pub(crate) mod impersonate;
+mod modes;
+mod proxy;
+pub(crate) mod rbac;
 
+use std::collections::BTreeMap;
+
+pub use accounts::ServiceAccounts;
 pub use authenticate::{Authentication, Authenticator, Connection, Credentials, StaticToken};
-pub use authorize::{Authorizer, Decision, MastersOnly, Question, Rules};
+pub use authorize::{Authorizer, Decision, Question, Rules};
+pub use modes::Mode;
+pub(crate) use modes::{MASTERS, Modes};
+pub use proxy::ProxyHeaders;
 
 /// A caller, as authentication found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +26,8 @@ pub struct Identity {
     pub uid: String,
     /// The groups, `system:authenticated` or `system:unauthenticated` among them.
     pub groups: Vec<String>,
+    /// What else is known of them, by keys that whoever authenticates chooses.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Identity {
@@ -24,16 +37,18 @@ impl Identity {
         if !groups.iter().any(|group| group == "system:authenticated") {
             groups.push("system:authenticated".to_owned());
         }
-        Self { name: name.into(), uid: String::new(), groups }
+        Self { name: name.into(), groups, ..Self::default() }
     }
 
     /// A caller without credentials.
     pub fn anonymous() -> Self {
-        Self {
-            name: "system:anonymous".to_owned(),
-            uid: String::new(),
-            groups: vec!["system:unauthenticated".to_owned()],
-        }
+        let groups = vec!["system:unauthenticated".to_owned()];
+        Self { name: "system:anonymous".to_owned(), groups, ..Self::default() }
+    }
+
+    /// The server itself.
+    pub(crate) fn server() -> Self {
+        Self::authenticated("system:apiserver", ["system:masters".to_owned()])
     }
 
     /// Whether they are in a group.

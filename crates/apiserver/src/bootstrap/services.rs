@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use model::kinds::Ranges;
 use serde_json::{Value, json};
 
-use super::First;
+use super::{First, Upkeep};
 
 /// Whoever looks for the server inside a cluster looks here.
 const NAMESPACE: &str = "default";
@@ -48,7 +48,7 @@ fn pointers(address: SocketAddr) -> [First; 2] {
     });
     let pointer = |place: [&'static str; 3], object: Value| First {
         namespace: NAMESPACE,
-        follows: true,
+        upkeep: Upkeep::Follows,
         ..First::new(place, object)
     };
     [

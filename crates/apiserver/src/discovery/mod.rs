@@ -76,9 +76,21 @@ fn verbs_of(of: &ResourceType) -> Vec<&'static str> {
 
 /// Every path below which there is something.
 pub(crate) fn paths(registry: &Registry) -> Vec<String> {
-    let mut paths: Vec<String> = ["/api", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut paths: Vec<String> = [
+        "/.well-known/openid-configuration",
+        "/api",
+        "/apis",
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openid/v1/jwks",
+        "/readyz",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     for (group, versions) in registry.groups() {
         let base = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
         paths.extend(versions.iter().map(|version| format!("{base}/{version}")));

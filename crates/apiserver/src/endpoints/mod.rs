@@ -2,7 +2,8 @@
 
 mod health;
 
-use http::{HeaderMap, Response};
+use http::header::CACHE_CONTROL;
+use http::{HeaderMap, HeaderValue, Response};
 use model::error::Error;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use crate::api::ApiServer;
 use crate::body::Body;
 use crate::render::{encode, not_encoded, respond, to_json, wants_pretty};
-use crate::request::negotiate::{self, Encoding, Form, Offer};
+use crate::request::negotiate::{self, Encoding, Form, JSON, Offer};
 use crate::request::query::Query;
 use crate::{discovery, openapi};
 
@@ -39,6 +40,8 @@ pub(crate) async fn answer(
         _ if path.starts_with("/openapi/") => document(api, path, query, headers).await,
         "/version" => value(&version(), query, headers),
         "/metrics" => metrics(api),
+        "/openid/v1/jwks" => Ok(published("application/jwk-set+json", &api.accounts().key_set())),
+        "/.well-known/openid-configuration" => Ok(published(JSON, &api.accounts().discovery())),
         "" => value(&json!({ "paths": discovery::paths(&api.registry()) }), query, headers),
         _ => discovery::answer(api, path, query, headers),
     }
@@ -79,6 +82,13 @@ pub(crate) fn value(
         }
     };
     Ok(respond(form.encoding.media_type(), bytes))
+}
+
+/// What everybody may keep for a while.
+fn published(media_type: &'static str, value: &Value) -> Response<Body> {
+    let mut response = respond(media_type, value.to_string());
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    response
 }
 
 fn version() -> Value {

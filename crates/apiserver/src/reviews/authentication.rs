@@ -1,23 +1,26 @@
 //! Who is somebody?
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 use model::error::Error;
 use serde_json::json;
 
-use super::{Asked, Review, spec_text, user};
+use super::{Asked, Review, spec, spec_text, user};
 use crate::registry::Object;
 use crate::verbs::creation_time;
-
-/// The name under which tokens are meant for this server.
-const AUDIENCE: &str = "https://kubernetes.default.svc";
 
 /// `SelfSubjectReview`
 pub struct WhoAmI;
 
 impl Review for WhoAmI {
-    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+    fn answer<'a>(
+        &'a self,
+        asked: &'a Asked<'a>,
+        object: &'a mut Object,
+    ) -> BoxFuture<'a, Result<(), Error>> {
         object.insert("metadata".to_owned(), json!({"creationTimestamp": creation_time()}));
         object.insert("status".to_owned(), json!({"userInfo": user(asked.caller)}));
-        Ok(())
+        ready(Ok(())).boxed()
     }
 }
 
@@ -25,18 +28,27 @@ impl Review for WhoAmI {
 pub struct WhoseToken;
 
 impl Review for WhoseToken {
-    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
-        let token = spec_text(object, "token");
-        if token.is_empty() {
-            return Err(Error::bad_request("token is required for TokenReview in authentication"));
-        }
-        let status = match asked.api.authentication.owner_of(token) {
-            Some(identity) => {
-                json!({"authenticated": true, "user": user(&identity), "audiences": [AUDIENCE]})
+    fn answer<'a>(
+        &'a self,
+        asked: &'a Asked<'a>,
+        object: &'a mut Object,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        async move {
+            let token = spec_text(object, "token");
+            if token.is_empty() {
+                return Err(Error::bad_request("token is required for TokenReview in authentication"));
             }
-            None => json!({"user": {}, "error": "invalid bearer token"}),
-        };
-        object.insert("status".to_owned(), status);
-        Ok(())
+            let wanted = spec(object, "audiences").cloned().unwrap_or_default();
+            let wanted: Vec<String> = serde_json::from_value(wanted).unwrap_or_default();
+            let status = match asked.api.authentication.owner_of(token, &wanted).await {
+                Ok((identity, audiences)) => {
+                    json!({"authenticated": true, "user": user(&identity), "audiences": audiences})
+                }
+                Err(error) => json!({"user": {}, "error": error}),
+            };
+            object.insert("status".to_owned(), status);
+            Ok(())
+        }
+        .boxed()
     }
 }

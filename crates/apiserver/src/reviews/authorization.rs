@@ -1,9 +1,13 @@
 //! May somebody do something?
 
+use std::collections::BTreeMap;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 use model::error::{Error, FieldError};
 use serde_json::{Value, json};
 
-use super::{Asked, Review, invalid, spec, spec_text};
+use super::{Asked, Review, invalid, selectors, spec, spec_text};
 use crate::auth::{Decision, Identity, Question};
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
@@ -23,18 +27,28 @@ pub struct MayI;
 pub struct WhatMayI;
 
 impl Review for MayThey {
-    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+    fn answer<'a>(
+        &'a self,
+        asked: &'a Asked<'a>,
+        object: &'a mut Object,
+    ) -> BoxFuture<'a, Result<(), Error>> {
         let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
         errors.extend(bad_subject(object));
+        errors.extend(bad_selectors(object));
         errors.extend(bad_metadata(object, &[], "must be empty"));
-        decide(asked, &subject(object), object, errors)
+        ready(decide(asked, &subject(object), object, errors)).boxed()
     }
 }
 
 impl Review for MayTheyHere {
-    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+    fn answer<'a>(
+        &'a self,
+        asked: &'a Asked<'a>,
+        object: &'a mut Object,
+    ) -> BoxFuture<'a, Result<(), Error>> {
         let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
         errors.extend(bad_subject(object));
+        errors.extend(bad_selectors(object));
         errors.extend(bad_metadata(object, &["namespace"], "must be empty except for namespace"));
         let attributes = spec(object, "resourceAttributes");
         let namespace = attributes.map(|attributes| text(attributes, "namespace"));
@@ -46,33 +60,45 @@ impl Review for MayTheyHere {
             let detail = "disallowed on this kind of request";
             errors.push(FieldError::invalid("spec.nonResourceAttributes", path_value(object), detail));
         }
-        decide(asked, &subject(object), object, errors)
+        ready(decide(asked, &subject(object), object, errors)).boxed()
     }
 }
 
 impl Review for MayI {
-    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+    fn answer<'a>(
+        &'a self,
+        asked: &'a Asked<'a>,
+        object: &'a mut Object,
+    ) -> BoxFuture<'a, Result<(), Error>> {
         let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
+        errors.extend(bad_selectors(object));
         errors.extend(bad_metadata(object, &[], "must be empty"));
-        decide(asked, asked.caller, object, errors)
+        ready(decide(asked, asked.caller, object, errors)).boxed()
     }
 }
 
 impl Review for WhatMayI {
-    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error> {
+    fn answer<'a>(
+        &'a self,
+        asked: &'a Asked<'a>,
+        object: &'a mut Object,
+    ) -> BoxFuture<'a, Result<(), Error>> {
         let namespace = spec_text(object, "namespace");
         if namespace.is_empty() {
-            return Err(Error::bad_request("no namespace on request"));
+            return ready(Err(Error::bad_request("no namespace on request"))).boxed();
         }
         let rules = asked.api.authorizer.rules(asked.caller, namespace);
-        let status = json!({
+        let mut status = json!({
             "resourceRules": rules.resources,
             "nonResourceRules": rules.paths,
             "incomplete": rules.is_incomplete,
         });
+        if !rules.problem.is_empty() {
+            status["evaluationError"] = rules.problem.into();
+        }
         object.insert("spec".to_owned(), json!({}));
         object.insert("status".to_owned(), status);
-        Ok(())
+        ready(Ok(())).boxed()
     }
 
     fn shows_managers(&self) -> bool {
@@ -90,6 +116,7 @@ fn decide(
         return Err(invalid(GROUP, errors));
     }
     let authorizer = &asked.api.authorizer;
+    let ignored = spec(object, "resourceAttributes").map(selectors::ignored).unwrap_or_default();
     let decision = match (spec(object, "resourceAttributes"), spec(object, "nonResourceAttributes")) {
         (Some(attributes), _) => {
             let place = place(attributes);
@@ -101,13 +128,27 @@ fn decide(
             authorizer.decide(subject, question)
         }
     };
-    let status = match decision {
-        Decision::Allow => json!({"allowed": true}),
-        Decision::Deny { reason } if reason.is_empty() => json!({"allowed": false}),
-        Decision::Deny { reason } => json!({"allowed": false, "reason": reason}),
+    let mut status = match decision {
+        Decision::Allow { reason } => answer(true, false, &reason),
+        Decision::Deny { reason } => answer(false, true, &reason),
+        Decision::NoOpinion { reason } => answer(false, false, &reason),
     };
+    if !ignored.is_empty() {
+        status["evaluationError"] = ignored.into();
+    }
     object.insert("status".to_owned(), status);
     Ok(())
+}
+
+fn answer(allowed: bool, denied: bool, reason: &str) -> Value {
+    let mut status = json!({"allowed": allowed});
+    if denied {
+        status["denied"] = true.into();
+    }
+    if !reason.is_empty() {
+        status["reason"] = reason.into();
+    }
+    status
 }
 
 fn place(attributes: &Value) -> ResourcePath {
@@ -129,10 +170,15 @@ fn subject(object: &Object) -> Identity {
         name: spec_text(object, "user").to_owned(),
         uid: spec_text(object, "uid").to_owned(),
         groups: groups.filter_map(Value::as_str).map(str::to_owned).collect(),
+        extra: spec(object, "extra").map(extra).unwrap_or_default(),
     }
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+fn extra(values: &Value) -> BTreeMap<String, Vec<String>> {
+    serde_json::from_value(values.clone()).unwrap_or_default()
+}
+
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -162,6 +208,10 @@ fn bad_subject(object: &Object) -> Option<FieldError> {
     let detail = "at least one of user or group must be specified";
     (spec_text(object, "user").is_empty() && !has_groups)
         .then(|| FieldError::invalid("spec.user", "", detail))
+}
+
+fn bad_selectors(object: &Object) -> Vec<FieldError> {
+    spec(object, "resourceAttributes").map(selectors::problems).unwrap_or_default()
 }
 
 fn bad_metadata(object: &Object, allowed: &[&str], detail: &str) -> Option<FieldError> {

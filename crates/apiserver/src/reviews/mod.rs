@@ -2,9 +2,11 @@
 
 mod authentication;
 mod authorization;
+mod selectors;
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use http::{Response, StatusCode};
 use model::error::{Error, FieldError};
 use serde_json::{Map, Value};
@@ -19,7 +21,8 @@ use crate::verbs::{Call, Writing, creation_time, set_managers};
 /// Answers the objects of a type.
 pub trait Review: Send + Sync {
     /// Completes an object with the answer to what it asks.
-    fn answer(&self, asked: &Asked<'_>, object: &mut Object) -> Result<(), Error>;
+    fn answer<'a>(&'a self, asked: &'a Asked<'a>, object: &'a mut Object)
+    -> BoxFuture<'a, Result<(), Error>>;
 
     /// Whether the answer shows who made the object.
     fn shows_managers(&self) -> bool {
@@ -50,10 +53,14 @@ pub(crate) fn built_in(group: &str, kind: &str) -> Option<Arc<dyn Review>> {
 }
 
 /// The answer to a review.
-pub(crate) fn create(call: &Call, review: &dyn Review, mut object: Object) -> Result<Response<Body>, Error> {
+pub(crate) async fn create(
+    call: &Call,
+    review: &dyn Review,
+    mut object: Object,
+) -> Result<Response<Body>, Error> {
     let asked = Asked { caller: &call.caller, namespace: call.namespace(), api: &call.api };
     let tracked = Writing::new(call, creation_time()).track(None, &mut object);
-    review.answer(&asked, &mut object)?;
+    review.answer(&asked, &mut object).await?;
     if review.shows_managers() {
         set_managers(&mut object, &tracked);
     }
@@ -67,6 +74,9 @@ fn user(identity: &Identity) -> Value {
         user.insert("uid".to_owned(), identity.uid.as_str().into());
     }
     user.insert("groups".to_owned(), identity.groups.clone().into());
+    if !identity.extra.is_empty() {
+        user.insert("extra".to_owned(), serde_json::json!(identity.extra));
+    }
     user.into()
 }
 

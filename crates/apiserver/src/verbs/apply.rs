@@ -14,8 +14,7 @@ use super::options::{FieldValidation, WriteOptions};
 use super::update::check_place;
 use super::write::{self, Change, Changed, now};
 use super::{Call, store_error};
-use crate::auth::authorize::refusal;
-use crate::auth::{Decision, Question};
+use crate::auth::Question;
 use crate::body::Body;
 use crate::registry::Object;
 use crate::request::verb::Verb;
@@ -49,10 +48,7 @@ pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
 /// Who makes an object by applying it needs the right to make it.
 fn may_create(call: &Call) -> Result<(), Error> {
     let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
-    match call.api.authorizer.decide(&call.caller, question) {
-        Decision::Allow => Ok(()),
-        Decision::Deny { reason } => Err(refusal(&call.caller, question, &reason)),
-    }
+    call.api.authorizer.require(&call.caller, question)
 }
 
 impl Configuration {

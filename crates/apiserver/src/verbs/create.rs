@@ -15,7 +15,7 @@ use super::managers::Writing;
 use super::metadata::{self, attributes, set_text, time};
 use super::options::WriteOptions;
 use super::write::{Changed, now};
-use super::{Call, claims, definition, namespace};
+use super::{Call, claims, definition, escalation, namespace};
 use crate::admission::Request;
 use crate::body::Body;
 use crate::registry::Object;
@@ -38,7 +38,7 @@ pub async fn create(call: Call) -> Result<Response<Body>, Error> {
             let name = metadata::text(&object, "name").to_owned();
             let request = Request::create(&call, &name, options.dry_run);
             request.admit_whole(&mut object).await?;
-            reviews::create(&call, &**review, object)
+            reviews::create(&call, &**review, object).await
         }
         None => create_object(&call, object, options).await,
     }
@@ -173,6 +173,7 @@ async fn check(
     strategy.prepare_create(candidate);
     let made = metadata::text(candidate, "creationTimestamp").to_owned();
     strategy.stamp(candidate, None, &call.writer(&made));
+    escalation::check(call, candidate, None)?;
     validate(request, sent, candidate, tracked)?;
     definition::settle(call, candidate, &made);
     call.warnings.extend(strategy.warnings(candidate, None));

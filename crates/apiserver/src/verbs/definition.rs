@@ -7,6 +7,7 @@ use serde_json::Value;
 use store::{Precondition, Write, Written};
 
 use super::Call;
+use crate::auth::rbac::Kind;
 use crate::definitions::conditions;
 use crate::registry::Object;
 
@@ -53,20 +54,19 @@ pub fn has_moved(call: &Call, error: &store::Error) -> bool {
 }
 
 impl Call {
-    /// Writes, if the definition of the type is still the one that the objects were shaped by. Who writes a definition comes back
-    /// when this server acts on it.
+    /// Writes, if the definition of the type is still the one that the objects were shaped by. Who writes a definition, or a
+    /// role or binding, comes back when this server acts on it.
     pub async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Written>, store::Error> {
         writes.extend(requirement(self));
         let written = self.api.store.write(writes).await?;
         // The object itself comes first, before what is written with it.
-        if let Some(first) = written.first() {
-            self.api.admission.reach(&self.resource_type.resource, first.revision).await;
-        }
-        if self.resource_type.is_definition()
-            && let Some(own) = written.first()
-        {
+        let Some(own) = written.first() else { return Ok(written) };
+        self.api.admission.reach(&self.resource_type.resource, own.revision).await;
+        if self.resource_type.is_definition() {
             let followed = self.api.catalog.follows(own.revision).await;
             followed.map_err(|error| store::Error::Unavailable { reason: error.to_string() })?;
+        } else if let Some(kind) = Kind::of(&self.resource_type) {
+            self.api.rbac.follows(kind, own.revision).await;
         }
         Ok(written)
     }

@@ -11,6 +11,7 @@ mod create;
 mod definition;
 mod delete;
 mod delete_collection;
+mod escalation;
 mod eviction;
 mod get;
 mod kinds;
@@ -23,6 +24,7 @@ mod patch;
 mod reindex;
 mod scale;
 mod scope;
+mod token;
 mod update;
 mod watch;
 mod write;
@@ -164,7 +166,7 @@ pub(crate) async fn delete_instances(api: &ApiServer, definition: &Arc<Definitio
 pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option<Call> {
     Some(Call {
         api: api.clone(),
-        caller: Identity::authenticated("system:apiserver", ["system:masters".to_owned()]),
+        caller: Identity::server(),
         resource_type: definition.stored()?.clone(),
         definition: Some(definition.clone()),
         place: ResourcePath::default(),
@@ -225,6 +227,7 @@ async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
         Verb::Create if call.place.subresource == "binding" || call.resource_type.is_binding() => {
             Box::pin(binding::create_binding(call)).await
         }
+        Verb::Create if call.place.subresource == "token" => Box::pin(token::create_token(call)).await,
         Verb::Create => Box::pin(create::create(call)).await,
         Verb::Get => get::get(call).await,
         Verb::List => Box::pin(list::list(call)).await,

@@ -15,7 +15,7 @@ use super::definition::{has_moved, settle};
 use super::managers::Writing;
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
-use super::{Call, claims, store_error};
+use super::{Call, claims, escalation, store_error};
 use crate::admission::Request;
 use crate::body::Body;
 use crate::definitions::indexing;
@@ -84,6 +84,7 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         put_back(&mut object, &old);
         claims::allocate(call, &mut object, Some(&old), contested).await?;
         prepare(call, &mut object, &old);
+        escalation::check(call, &object, Some(&old))?;
         validate_update(call, &object, &old, &tracked)?;
         settle(call, &mut object, &metadata::time(now()));
         call.warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));

@@ -155,6 +155,9 @@ async fn a_changed_definition_reaches_stored_objects_and_running_watches() {
     assert_eq!(shown["spec"], json!({"replicas": 1, "size": "small"}));
     let list = client.get(WIDGETS).await.json();
     assert_eq!(list["items"][0]["spec"], shown["spec"]);
+    // Objects are written once more to be found by the new field: from then on nothing but what others write is seen.
+    let small = client.get(&format!("{WIDGETS}?fieldSelector=spec.size=small")).await.json();
+    assert_eq!(names(&small), ["a"]);
     let mut again = client.watch(&format!("{WIDGETS}?watch=true")).await;
     assert_eq!(again.next().await.unwrap()["object"]["spec"], shown["spec"]);
     client.merge(&format!("{WIDGETS}/a"), &json!({"spec": {"replicas": 2}})).await;

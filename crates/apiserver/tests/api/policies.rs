@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use apiserver::auth::{Authorizer, Decision, Identity, Question};
+use apiserver::auth::{Authorizer, Decision, Identity, Mode, Question};
 use model::admission::configuration::AdmissionConfiguration;
 use serde_json::{Value, json};
 
@@ -88,10 +88,10 @@ async fn who_writes_a_policy_may_read_its_parameters() {
             if is_secret && !caller.is_in("system:masters") {
                 return Decision::Deny { reason: String::new() };
             }
-            Decision::Allow
+            Decision::allow()
         }
     }
-    let admin = Client::with(|builder| builder.authorizer(Arc::new(NoSecrets))).await;
+    let admin = Client::with(|builder| builder.authorization(vec![Mode::Own(Arc::new(NoSecrets))])).await;
     let writer = admin.as_caller(Identity::authenticated("writer", []));
     let mut leaky = policy("leaky", ("", "v1", "configmaps"), "params.data.password == ''");
     leaky["spec"]["paramKind"] = json!({"apiVersion": "v1", "kind": "Secret"});

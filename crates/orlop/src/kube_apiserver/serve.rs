@@ -7,11 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use apiserver::ApiServer;
 use process::{
-    Shutdown, Supervisor,
-    files::{self, Access},
+    Shutdown, Supervisor, files,
     pki::{self, Identity},
     shutdown,
     tls::{self, ServingCertificate},
@@ -22,6 +21,7 @@ use tokio::time::timeout;
 
 use super::admission;
 use super::config::{Config, Serving};
+use crate::access::Access;
 use crate::callers;
 use crate::serve::{CLOSE_TIMEOUT, in_cluster, stop_on_signal};
 
@@ -65,8 +65,12 @@ async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
         let (group, version) = admission::MUTATING_POLICIES;
         builder.serve_on_request(group, version);
     }
+    let access = Access::new(config.access)?;
+    let missing = || bail!("--service-account-signing-key-file is a required flag");
     let api = builder
-        .authentication(callers::by_token(&config.tokens))
+        .authentication(access.complete(callers::by_token(&config.tokens)))
+        .authorization(access.modes())
+        .service_accounts(access.service_accounts(missing)?)
         .limits(config.limits)
         .services(config.services)
         .admission_plugins(config.plugins)
@@ -78,7 +82,7 @@ async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
     let tls = tls::server_config(serving.await??, &config.clients);
-    let peers = callers::by_certificate(config.clients);
+    let peers = callers::by_certificate(config.clients, access.proxies);
     let requests = apiserver::serve(listener, tls, peers, api, supervisor.shutdown());
     supervisor.start("the API server", async {
         requests.await;
@@ -109,8 +113,8 @@ fn pair_of(folder: &Path, host: &str) -> Result<Identity> {
     let identity = pki::serving_pair(host, SystemTime::now())?;
     let write = || {
         files::create_private_folder(folder)?;
-        files::replace(&key, identity.key.as_bytes(), Access::Private)?;
-        files::replace(&certificate, identity.certificate.as_bytes(), Access::Public)
+        files::replace(&key, identity.key.as_bytes(), files::Access::Private)?;
+        files::replace(&certificate, identity.certificate.as_bytes(), files::Access::Public)
     };
     write().with_context(|| {
         format!("cannot write {}: choose another folder with --cert-dir", certificate.display())

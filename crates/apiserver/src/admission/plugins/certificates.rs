@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 
 use super::tree::{at, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
-use crate::auth::{Decision, Question};
+use crate::auth::Question;
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
@@ -28,7 +28,7 @@ fn may(request: &Request<'_>, verb: &str, signer: &str) -> bool {
             ..ResourcePath::default()
         };
         let question = Question::Resource { verb, place: &place };
-        request.call.api.authorizer.decide(&request.call.caller, question) == Decision::Allow
+        request.call.api.authorizer.decide(&request.call.caller, question).is_allowed()
     };
     let domain = signer.split('/').next().unwrap_or(signer);
     asks(signer.to_owned()) || asks(format!("{domain}/*"))

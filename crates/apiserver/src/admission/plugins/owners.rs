@@ -29,8 +29,8 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
 fn may(request: &Request<'_>, verb: &str, place: &ResourcePath) -> Result<(), String> {
     let question = Question::Resource { verb, place };
     match request.call.api.authorizer.decide(&request.call.caller, question) {
-        Decision::Allow => Ok(()),
-        Decision::Deny { reason } => Err(reason),
+        Decision::Allow { .. } => Ok(()),
+        Decision::Deny { reason } | Decision::NoOpinion { reason } => Err(reason),
     }
 }
 

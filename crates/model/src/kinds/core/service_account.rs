@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::kinds::columns::{AGE, NAME, age, name};
 use crate::kinds::object::value;
-use crate::kinds::{KindRules, Object};
+use crate::kinds::{KindRules, Object, Subresource};
 
 const ENFORCE_MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
 
@@ -13,6 +13,12 @@ pub(super) const RULES: KindRules = KindRules {
     prepare_create: keep_secret_names,
     prepare_update: |new, _| keep_secret_names(new),
     warnings,
+    // A verb in the shape of a part.
+    subresources: &[Subresource {
+        name: "token",
+        prepare_update: |_, _| {},
+        validate_update: |_, _| Vec::new(),
+    }],
     columns: &[NAME, AGE],
     cells: |object, now| vec![name(object), age(object, now)],
     ..KindRules::PLAIN

@@ -62,8 +62,9 @@ impl<'r, 'a> Facts<'r, 'a> {
         let of_path = &*call.resource_type;
         // The kind is that of the part that is written, the resource that of the object that has it.
         let is_part = !std::ptr::eq(request.shown, of_path);
-        let (extra, options) = (Object::new(), request.options());
         let caller = &call.caller;
+        let extra = caller.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
+        let (extra, options) = (extra.collect::<Object>(), request.options());
         let kind = as_resource(request.shown);
         let facts = RequestFacts {
             kind: if is_part { kind } else { as_resource(matched) },
@@ -133,15 +134,14 @@ impl Authorizer for Asker {
                 self.api.authorizer.decide(&self.caller, question)
             }
         };
-        match decided {
-            auth::Decision::Allow => Decision { is_allowed: true, ..Decision::default() },
-            auth::Decision::Deny { reason } => Decision { reason, ..Decision::default() },
-        }
+        let is_allowed = decided.is_allowed();
+        let (auth::Decision::Allow { reason }
+        | auth::Decision::Deny { reason }
+        | auth::Decision::NoOpinion { reason }) = decided;
+        Decision { is_allowed, reason, error: None }
     }
 
     fn for_service_account(&self, namespace: &str, name: &str) -> Arc<dyn Authorizer> {
-        let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
-        let caller = Identity::authenticated(format!("system:serviceaccount:{namespace}:{name}"), groups);
-        Arc::new(Self { api: self.api.clone(), caller })
+        Arc::new(Self { api: self.api.clone(), caller: Identity::service_account(namespace, name) })
     }
 }

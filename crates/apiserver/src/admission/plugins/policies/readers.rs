@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{GROUP, params};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
-use crate::auth::{Decision, Question};
+use crate::auth::Question;
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
@@ -124,7 +124,7 @@ fn place(request: &Request<'_>, api_version: &str, kind: &str) -> (ResourcePath,
 
 fn is_allowed(request: &Request<'_>, verb: &str, place: &ResourcePath) -> bool {
     let (api, caller) = (&request.call.api, &request.call.caller);
-    matches!(api.authorizer.decide(caller, Question::Resource { verb, place }), Decision::Allow)
+    api.authorizer.decide(caller, Question::Resource { verb, place }).is_allowed()
 }
 
 /// The caller as Kubernetes shows one here.

@@ -1,0 +1,53 @@
+//! New tokens.
+
+use model::error::Error;
+
+use super::Accounts;
+use super::claims::{Audience, Bound, Claims, encode};
+
+/// What kubelets ask for: such tokens live longer, so that programs that never read them again go on.
+const USUAL: i64 = 3607;
+const EXTENDED: i64 = 365 * 24 * 60 * 60;
+
+impl Accounts {
+    /// A token for a service account that is good for these audiences and for so many seconds.
+    pub fn issue(
+        &self,
+        mut bound: Bound,
+        audiences: &[String],
+        seconds: i64,
+        now: i64,
+    ) -> Result<String, Error> {
+        let own = &self.settings.audiences;
+        let is_ours = audiences.iter().all(|audience| own.contains(audience));
+        let mut lifetime = seconds;
+        if self.settings.extends && bound.pod.is_some() && seconds == USUAL && is_ours {
+            bound.warnafter = Some(now + seconds);
+            lifetime = EXTENDED;
+        }
+        let user = format!("{}{}:{}", super::PREFIX, bound.namespace, bound.serviceaccount.name);
+        let claims = Claims {
+            aud: Audience::Several(audiences.to_vec()),
+            exp: Some(now + lifetime),
+            iat: Some(now),
+            iss: self.settings.issuers.first().cloned().unwrap_or_default(),
+            jti: uuid::Uuid::new_v4().to_string(),
+            kubernetes: Some(bound),
+            nbf: Some(now),
+            sub: user,
+            ..Claims::default()
+        };
+        self.sign(&claims)
+    }
+
+    fn sign(&self, claims: &Claims) -> Result<String, Error> {
+        let key = &self.settings.signing;
+        let (algorithm, id) = (key.public().algorithm(), encode(&key.public().fingerprint()));
+        let header = format!(r#"{{"alg":"{algorithm}","kid":"{id}"}}"#);
+        let payload = serde_json::to_vec(claims).map_err(|error| Error::internal(error.to_string()))?;
+        let signed = format!("{}.{}", encode(header.as_bytes()), encode(&payload));
+        let failed = |error| Error::internal(format!("failed to generate token: {error}"));
+        let signature = key.sign(signed.as_bytes()).map_err(failed)?;
+        Ok(format!("{signed}.{}", encode(&signature)))
+    }
+}

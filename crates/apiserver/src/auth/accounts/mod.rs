@@ -1,0 +1,103 @@
+//! Service accounts: the tokens that they get, and whom a token stands for.
+
+mod claims;
+mod issue;
+mod publish;
+mod verify;
+
+use std::sync::Arc;
+
+use model::error::Error;
+use process::signing::{PublicKey, SigningKey};
+use store::Store;
+
+pub(crate) use claims::{Bound, Reference};
+
+use super::Identity;
+
+/// The name of an issuer, and of an audience, where nobody chooses another.
+const ISSUER: &str = "https://kubernetes.default.svc";
+
+/// How tokens of service accounts are made and checked.
+#[derive(Clone, Debug)]
+pub struct ServiceAccounts {
+    /// Who issues tokens, as they say: the first one signs, all are trusted.
+    pub issuers: Vec<String>,
+    /// The names under which tokens are meant for this server.
+    pub audiences: Vec<String>,
+    /// What signs.
+    pub signing: Arc<SigningKey>,
+    /// What signatures are checked with.
+    pub keys: Vec<PublicKey>,
+    /// For how many seconds a token lives at most; `None` for any time.
+    pub longest: Option<i64>,
+    /// Whether tokens of pods for this server live longer than is asked for.
+    pub extends: bool,
+    /// Where others find the keys; without it at the address of the server.
+    pub jwks_uri: Option<String>,
+}
+
+impl ServiceAccounts {
+    /// One key signs, and its public half checks.
+    pub fn new(signing: impl Into<Arc<SigningKey>>) -> Self {
+        let signing = signing.into();
+        Self {
+            issuers: vec![ISSUER.to_owned()],
+            audiences: vec![ISSUER.to_owned()],
+            keys: vec![signing.public().clone()],
+            signing,
+            longest: None,
+            extends: true,
+            jwks_uri: None,
+        }
+    }
+
+    /// With a key that is forgotten with the server, and with it all tokens.
+    ///
+    /// # Errors
+    /// No key can be made.
+    pub fn ephemeral() -> Result<Self, Error> {
+        let failed = |error| Error::internal(format!("no key can be made: {error}"));
+        let pem = SigningKey::generate().map_err(failed)?;
+        SigningKey::from_pem(pem.as_bytes()).map(Self::new).map_err(failed)
+    }
+}
+
+/// The service accounts of a server.
+pub(crate) struct Accounts {
+    pub settings: ServiceAccounts,
+    store: Store,
+    /// Where the server is, for who asks for its keys.
+    address: String,
+}
+
+impl Accounts {
+    pub fn new(settings: ServiceAccounts, store: Store, address: String) -> Self {
+        Self { settings, store, address }
+    }
+}
+
+impl Identity {
+    /// The service account of this name.
+    pub fn service_account(namespace: &str, name: &str) -> Self {
+        let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+        Self::authenticated(format!("{PREFIX}{namespace}:{name}"), groups)
+    }
+}
+
+const PREFIX: &str = "system:serviceaccount:";
+
+/// Namespace and name of the service account that a user is, if they are one.
+pub(crate) fn account_of(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix(PREFIX)?.split_once(':')?;
+    (is_label(namespace) && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
+fn is_label(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !text.is_empty()
+        && text.len() <= 63
+        && text.bytes().all(is_inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}

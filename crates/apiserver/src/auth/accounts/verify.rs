@@ -1,0 +1,240 @@
+//! Whom a token stands for: its signature, its times, its audiences, and whether all that it names is still there.
+
+use jiff::Timestamp;
+use model::{ObjectKey, Resource};
+use serde::Deserialize;
+use store::Stored;
+use subtle::ConstantTimeEq;
+
+use super::claims::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
+use super::{Accounts, Identity, account_of};
+
+/// The issuer of tokens that are kept in secrets.
+const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
+/// How far clocks may be apart, in seconds.
+const LEEWAY: i64 = 60;
+const INVALIDATED: &str = "service account token has been invalidated";
+
+/// As much of an object as has to be known.
+#[derive(Default, Deserialize)]
+struct Known {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    data: Data,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    deletion_timestamp: Option<String>,
+    #[serde(default)]
+    labels: Labels,
+}
+
+#[derive(Default, Deserialize)]
+struct Labels {
+    #[serde(rename = "kubernetes.io/legacy-token-invalid-since")]
+    invalid_since: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Data {
+    token: Option<String>,
+}
+
+/// An object that a token names.
+struct Found {
+    uid: String,
+    known: Known,
+}
+
+impl Found {
+    fn ended_before(&self, moment: i64) -> bool {
+        let time = self.known.metadata.deletion_timestamp.as_deref();
+        // What cannot be read has ended.
+        time.is_some_and(|time| time.parse::<Timestamp>().map_or(true, |time| time.as_second() < moment))
+    }
+}
+
+impl Accounts {
+    /// Whom a token stands for and which of the wanted audiences it is for. `None`: it is none of ours. `Err`: it is bad.
+    pub async fn verify(
+        &self,
+        token: &str,
+        wanted: &[String],
+    ) -> Result<Option<(Identity, Vec<String>)>, String> {
+        let Some(parsed) = claims::parse(token) else { return Ok(None) };
+        let issuer = &parsed.claims.iss;
+        let is_legacy = issuer == LEGACY_ISSUER;
+        if !is_legacy && !self.settings.issuers.contains(issuer) {
+            return Ok(None);
+        }
+        self.check_signature(&parsed)?;
+        let claims = &parsed.claims;
+        let own = &self.settings.audiences;
+        let given = if claims.aud.names().is_empty() { own } else { claims.aud.names() };
+        let audiences: Vec<String> =
+            wanted.iter().filter(|audience| given.contains(audience)).cloned().collect();
+        if audiences.is_empty() {
+            return Err(format!(
+                "token audiences {} is invalid for the target audiences {}",
+                go(given),
+                go(wanted)
+            ));
+        }
+        let now = Timestamp::now().as_second();
+        let identity = match &claims.kubernetes {
+            _ if is_legacy => self.of_secret(token, &claims.sub, &claims.legacy).await?,
+            bound => self.of_claims(claims, &bound.clone().unwrap_or_default(), now).await?,
+        };
+        Ok(Some((identity, audiences)))
+    }
+
+    fn check_signature(&self, parsed: &Parsed<'_>) -> Result<(), String> {
+        let keys = self.settings.keys.iter();
+        let named = keys.filter(|key| parsed.key.is_empty() || encode(&key.fingerprint()) == parsed.key);
+        let mut named = named.peekable();
+        if named.peek().is_none() {
+            return Err("invalid signature, no keys found".to_owned());
+        }
+        let fits = named.any(|key| {
+            key.algorithm().to_string() == parsed.algorithm
+                && key.verify(parsed.signed.as_bytes(), &parsed.signature)
+        });
+        if fits { Ok(()) } else { Err("go-jose/go-jose: error in cryptographic primitive".to_owned()) }
+    }
+
+    async fn of_claims(&self, claims: &Claims, bound: &Bound, now: i64) -> Result<Identity, String> {
+        check_times(claims, now)?;
+        let Bound { namespace, serviceaccount, pod, secret, node, .. } = bound;
+        let account = self.account(namespace, &serviceaccount.name).await?;
+        if account.uid != serviceaccount.uid {
+            let (is, said) = (account.uid, &serviceaccount.uid);
+            return Err(format!("service account UID ({is}) does not match claim ({said})"));
+        }
+        if account.ended_before(now - LEEWAY) {
+            return Err(format!("service account {namespace}/{} has been deleted", serviceaccount.name));
+        }
+        if let Some(secret) = secret {
+            self.still_there("secret", "secrets", namespace, secret, now).await?;
+        }
+        if let Some(pod) = pod {
+            self.still_there("pod", "pods", namespace, pod, now).await?;
+        } else if let Some(node) = node {
+            self.still_there("node", "nodes", "", node, now).await?;
+        }
+        let mut identity = Identity::service_account(namespace, &serviceaccount.name);
+        identity.uid.clone_from(&serviceaccount.uid);
+        let mut note = |key: &str, value: &str| {
+            if !value.is_empty() {
+                let key = format!("authentication.kubernetes.io/{key}");
+                identity.extra.insert(key, vec![value.to_owned()]);
+            }
+        };
+        if !claims.jti.is_empty() {
+            note("credential-id", &format!("JTI={}", claims.jti));
+        }
+        if let Some(Reference { name, uid }) = pod {
+            note("pod-name", name);
+            note("pod-uid", uid);
+        }
+        if let Some(Reference { name, uid }) = node {
+            note("node-name", name);
+            note("node-uid", uid);
+        }
+        Ok(identity)
+    }
+
+    async fn still_there(
+        &self,
+        kind: &str,
+        resource: &str,
+        namespace: &str,
+        reference: &Reference,
+        now: i64,
+    ) -> Result<(), String> {
+        let found = self.find(resource, namespace, &reference.name).await?.ok_or(INVALIDATED)?;
+        if found.uid != reference.uid {
+            let (is, said) = (found.uid, &reference.uid);
+            return Err(format!(
+                "{kind} UID ({is}) does not match service account {kind} ref claim ({said})"
+            ));
+        }
+        if found.ended_before(now - LEEWAY) { Err(INVALIDATED.to_owned()) } else { Ok(()) }
+    }
+
+    /// A token that is kept in a secret.
+    async fn of_secret(&self, token: &str, subject: &str, legacy: &Legacy) -> Result<Identity, String> {
+        let Legacy { name, uid, secret, namespace } = legacy;
+        for (claim, value) in [
+            ("sub", subject),
+            ("namespace", namespace),
+            ("secretName", secret),
+            ("serviceAccountName", name),
+            ("serviceAccountUID", uid),
+        ] {
+            if value.is_empty() {
+                return Err(format!("{claim} claim is missing"));
+            }
+        }
+        if account_of(subject) != Some((namespace, name)) {
+            return Err("sub claim is invalid".to_owned());
+        }
+        let kept = self.find("secrets", namespace, secret).await?;
+        let kept = kept.filter(|kept| kept.known.metadata.deletion_timestamp.is_none());
+        let kept = kept.ok_or("Token has been invalidated")?;
+        let stored = kept.known.data.token.as_deref().unwrap_or_default();
+        let stored =
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, stored).unwrap_or_default();
+        if !bool::from(stored.ct_eq(token.as_bytes())) {
+            return Err("Token does not match server's copy".to_owned());
+        }
+        let account = self.account(namespace, name).await?;
+        if account.known.metadata.deletion_timestamp.is_some() {
+            return Err(format!("ServiceAccount {namespace}/{name} has been deleted"));
+        }
+        if account.uid != *uid {
+            return Err(format!("ServiceAccount UID ({}) does not match claim ({uid})", account.uid));
+        }
+        if kept.known.metadata.labels.invalid_since.is_some_and(|since| !since.is_empty()) {
+            return Err(format!("the token in secret {namespace}/{secret} has been marked invalid"));
+        }
+        Ok(Identity { uid: uid.clone(), ..Identity::service_account(namespace, name) })
+    }
+
+    async fn account(&self, namespace: &str, name: &str) -> Result<Found, String> {
+        let found = self.find("serviceaccounts", namespace, name).await?;
+        found.ok_or_else(|| format!("serviceaccounts {name:?} not found"))
+    }
+
+    async fn find(&self, resource: &str, namespace: &str, name: &str) -> Result<Option<Found>, String> {
+        let key = ObjectKey::new(&Resource::new("", resource), namespace, name);
+        let found = self.store.get(&key, None).await.map_err(|error| error.to_string())?;
+        let known = |Stored { uid, value, .. }: Stored| {
+            let known =
+                serde_json::from_slice(&value).map_err(|_| "a stored object cannot be read".to_owned());
+            known.map(|known| Found { uid: uid.0, known })
+        };
+        found.map(known).transpose()
+    }
+}
+
+fn check_times(claims: &Claims, now: i64) -> Result<(), String> {
+    let problem = if claims.nbf.is_some_and(|from| now + LEEWAY < from) {
+        "is not valid yet"
+    } else if claims.exp.is_some_and(|until| now - LEEWAY > until) {
+        "has expired"
+    } else if claims.iat.is_some_and(|at| now + LEEWAY < at) {
+        "is issued in the future"
+    } else {
+        return Ok(());
+    };
+    Err(format!("service account token {problem}"))
+}
+
+/// A list as Go shows it.
+fn go(list: &[String]) -> String {
+    let quoted: Vec<String> = list.iter().map(|text| model::error::quote(text)).collect();
+    format!("[{}]", quoted.join(" "))
+}

@@ -1,0 +1,126 @@
+//! Impersonation: a caller who acts as somebody else needs the right to each part of who that is.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use model::error::Error;
+
+use super::accounts::account_of;
+use super::proxy::extras;
+use super::{Authorizer, Identity, Question};
+use crate::request::path::ResourcePath;
+
+const USER: &str = "impersonate-user";
+const GROUP: &str = "impersonate-group";
+const UID: &str = "impersonate-uid";
+const EXTRA: &str = "impersonate-extra-";
+const AUTHENTICATION: &str = "authentication.k8s.io";
+
+/// One part of who somebody is.
+struct Part {
+    kind: &'static str,
+    resource: &'static str,
+    namespace: String,
+    name: String,
+    /// The key of what else is known.
+    key: String,
+}
+
+impl Part {
+    fn new(kind: &'static str, resource: &'static str, name: &str) -> Self {
+        Self { kind, resource, namespace: String::new(), name: name.to_owned(), key: String::new() }
+    }
+
+    fn group(&self) -> &'static str {
+        if matches!(self.kind, "UID" | "UserExtra") { AUTHENTICATION } else { "" }
+    }
+
+    fn place(&self) -> ResourcePath {
+        ResourcePath {
+            group: self.group().to_owned(),
+            version: "v1".to_owned(),
+            resource: self.resource.to_owned(),
+            subresource: self.key.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            ..ResourcePath::default()
+        }
+    }
+
+    /// As Go shows a reference.
+    fn shown(&self) -> String {
+        let version = if self.group().is_empty() { "" } else { "authentication.k8s.io/v1" };
+        format!("{{{} {} {}  {version}  {}}}", self.kind, self.namespace, self.name, self.key)
+    }
+}
+
+/// As whom a caller acts: somebody else if headers say so and they have the right to it.
+pub(crate) fn acting_as(
+    caller: Identity,
+    headers: &HeaderMap,
+    authorizer: &dyn Authorizer,
+) -> Result<Identity, Error> {
+    let parts = parts(headers)?;
+    if parts.is_empty() {
+        return Ok(caller);
+    }
+    let mut identity = Identity::default();
+    let has_groups = headers.contains_key(GROUP);
+    for part in parts {
+        authorizer.require(&caller, Question::Resource { verb: "impersonate", place: &part.place() })?;
+        match part.kind {
+            "ServiceAccount" => {
+                let account = Identity::service_account(&part.namespace, &part.name);
+                identity.name = account.name;
+                if !has_groups {
+                    identity.groups = account.groups;
+                }
+            }
+            "User" => identity.name = part.name,
+            "Group" => identity.groups.push(part.name),
+            "UID" => identity.uid = part.name,
+            _ => identity.extra.entry(part.key).or_default().push(part.name),
+        }
+    }
+    let (authenticated, unauthenticated) = ("system:authenticated", "system:unauthenticated");
+    let is_anonymous = identity.name == "system:anonymous";
+    if is_anonymous && !identity.is_in(unauthenticated) {
+        identity.groups.push(unauthenticated.to_owned());
+    } else if !is_anonymous && !identity.is_in(authenticated) && !identity.is_in(unauthenticated) {
+        identity.groups.push(authenticated.to_owned());
+    }
+    Ok(identity)
+}
+
+fn parts(headers: &HeaderMap) -> Result<Vec<Part>, Error> {
+    let values = |name: &str| -> Vec<&str> {
+        headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok()).collect()
+    };
+    let one = |name: &str| values(name).first().copied().filter(|value| !value.is_empty());
+    let mut parts = Vec::new();
+    let user = one(USER);
+    parts.extend(user.map(|user| match account_of(user) {
+        Some((namespace, name)) => {
+            let account = Part::new("ServiceAccount", "serviceaccounts", name);
+            Part { namespace: namespace.to_owned(), ..account }
+        }
+        None => Part::new("User", "users", user),
+    }));
+    parts.extend(values(GROUP).into_iter().map(|group| Part::new("Group", "groups", group)));
+    let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    extras(headers, EXTRA).for_each(|(key, value)| all.entry(key).or_default().push(value));
+    for (key, values) in all {
+        parts.extend(
+            values
+                .into_iter()
+                .map(|value| Part { key: key.clone(), ..Part::new("UserExtra", "userextras", value) }),
+        );
+    }
+    parts.extend(one(UID).map(|uid| Part::new("UID", "uids", uid)));
+    if user.is_none() && !parts.is_empty() {
+        let shown: Vec<String> = parts.iter().map(Part::shown).collect();
+        let message = format!("requested [{}] without impersonating a user", shown.join(" "));
+        return Err(Error::BadRequest { message });
+    }
+    Ok(parts)
+}

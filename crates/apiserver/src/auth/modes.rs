@@ -1,0 +1,148 @@
+//! The ways to authorize that a server asks, in order.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::rbac::Rbac;
+use super::{Authorizer, Decision, Identity, Question, Rules};
+
+/// Who may do everything, whatever the modes say: the server itself, and who runs it.
+pub(crate) const MASTERS: &str = "system:masters";
+
+/// One way to authorize.
+#[derive(Clone)]
+pub enum Mode {
+    /// By roles and bindings.
+    Rbac,
+    /// Everybody may do everything.
+    AlwaysAllow,
+    /// Nobody may do anything.
+    AlwaysDeny,
+    /// By an authorizer of one's own.
+    Own(Arc<dyn Authorizer>),
+}
+
+impl Mode {
+    /// The mode of this name, as `--authorization-mode` has it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "RBAC" => Self::Rbac,
+            "AlwaysAllow" => Self::AlwaysAllow,
+            "AlwaysDeny" => Self::AlwaysDeny,
+            _ => return None,
+        })
+    }
+}
+
+/// All modes of a server as one authorizer: the first that has an opinion decides.
+pub(crate) struct Modes(Vec<Arc<dyn Authorizer>>);
+
+impl Modes {
+    pub fn new(modes: Vec<Mode>, rbac: &Arc<Rbac>) -> Self {
+        let authorizer = |mode| match mode {
+            Mode::Rbac => rbac.clone() as Arc<dyn Authorizer>,
+            Mode::AlwaysAllow => Arc::new(AlwaysAllow),
+            Mode::AlwaysDeny => Arc::new(AlwaysDeny),
+            Mode::Own(own) => own,
+        };
+        Self(modes.into_iter().map(authorizer).collect())
+    }
+}
+
+impl Authorizer for Modes {
+    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
+        if caller.is_in(MASTERS) {
+            return Decision::allow();
+        }
+        let mut reasons = Vec::new();
+        for authorizer in &self.0 {
+            match authorizer.decide(caller, question) {
+                Decision::NoOpinion { reason } if reason.is_empty() => {}
+                Decision::NoOpinion { reason } => reasons.push(reason),
+                decided => return decided,
+            }
+        }
+        Decision::NoOpinion { reason: reasons.join("\n") }
+    }
+
+    fn rules(&self, caller: &Identity, namespace: &str) -> Rules {
+        let mut all = Rules::default();
+        let mut problems = Vec::new();
+        for authorizer in &self.0 {
+            let rules = authorizer.rules(caller, namespace);
+            all.resources.extend(rules.resources);
+            all.paths.extend(rules.paths);
+            all.is_incomplete |= rules.is_incomplete;
+            problems.extend(Some(rules.problem).filter(|problem| !problem.is_empty()));
+        }
+        all.problem = problems.join(", ");
+        all
+    }
+}
+
+struct AlwaysAllow;
+
+impl Authorizer for AlwaysAllow {
+    fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+        Decision::allow()
+    }
+
+    fn rules(&self, _caller: &Identity, _namespace: &str) -> Rules {
+        let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+        let all_paths = json!({"verbs": ["*"], "nonResourceURLs": ["*"]});
+        Rules { resources: vec![all], paths: vec![all_paths], ..Rules::default() }
+    }
+}
+
+struct AlwaysDeny;
+
+impl Authorizer for AlwaysDeny {
+    fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+        Decision::NoOpinion { reason: "Everything is forbidden.".to_owned() }
+    }
+
+    fn rules(&self, _caller: &Identity, _namespace: &str) -> Rules {
+        Rules::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUESTION: Question<'static> = Question::Path { verb: "get", path: "/x" };
+
+    struct Says(Decision);
+
+    impl Authorizer for Says {
+        fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+            self.0.clone()
+        }
+    }
+
+    fn decided(modes: Vec<Mode>, groups: &[&str]) -> Decision {
+        let caller = Identity::authenticated("u", groups.iter().map(|group| (*group).to_owned()));
+        Modes::new(modes, &Arc::new(Rbac::default())).decide(&caller, QUESTION)
+    }
+
+    #[test]
+    fn the_first_opinion_counts_and_nobody_s_opinion_is_a_no() {
+        let says = |decision| Mode::Own(Arc::new(Says(decision)));
+        let none = |reason: &str| Decision::NoOpinion { reason: reason.to_owned() };
+        let no = Decision::Deny { reason: "no".to_owned() };
+        assert_eq!(decided(vec![says(none("a")), says(no.clone()), Mode::AlwaysAllow], &[]), no);
+        assert!(decided(vec![Mode::Rbac, Mode::AlwaysDeny, Mode::AlwaysAllow], &[]).is_allowed());
+        assert_eq!(decided(vec![says(none("a")), says(none("")), says(none("b"))], &[]), none("a\nb"));
+        assert_eq!(decided(vec![Mode::AlwaysDeny], &[]), none("Everything is forbidden."));
+        assert!(decided(vec![Mode::AlwaysDeny], &[MASTERS]).is_allowed());
+    }
+
+    #[test]
+    fn modes_have_the_names_of_the_flag() {
+        for (name, is_known) in [("RBAC", true), ("AlwaysAllow", true), ("AlwaysDeny", true), ("rbac", false)]
+        {
+            assert_eq!(Mode::from_name(name).is_some(), is_known, "{name}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Proxies in front of the server, which have authenticated their callers and say who they are.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use percent_encoding::percent_decode_str;
+
+use super::Identity;
+
+/// The headers in which proxies say for whom they speak, by any case. Without names for users nothing is believed.
+#[derive(Clone, Debug, Default)]
+pub struct ProxyHeaders {
+    /// Of user names; the first that is there counts.
+    pub users: Vec<String>,
+    /// Of uids; the first that is there counts.
+    pub uids: Vec<String>,
+    /// Of groups; all count.
+    pub groups: Vec<String>,
+    /// What the names of headers begin with that say more.
+    pub extra_prefixes: Vec<String>,
+}
+
+impl ProxyHeaders {
+    /// The names that everybody uses.
+    pub fn usual() -> Self {
+        let one = |name: &str| vec![name.to_owned()];
+        Self {
+            users: one("X-Remote-User"),
+            uids: one("X-Remote-Uid"),
+            groups: one("X-Remote-Group"),
+            extra_prefixes: one("X-Remote-Extra-"),
+        }
+    }
+
+    /// For whom a proxy speaks; `None` where it does not say.
+    pub(crate) fn identity(&self, headers: &HeaderMap) -> Option<Identity> {
+        let first = |names: &[String]| names.iter().flat_map(|name| values(headers, name)).next();
+        let name = first(&self.users).filter(|name| !name.is_empty())?;
+        let groups = self.groups.iter().flat_map(|name| values(headers, name)).map(str::to_owned);
+        let uid = first(&self.uids).unwrap_or_default().to_owned();
+        let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for prefix in &self.extra_prefixes {
+            for (key, value) in extras(headers, &prefix.to_lowercase()) {
+                extra.entry(key).or_default().push(value.to_owned());
+            }
+        }
+        Some(Identity { uid, extra, ..Identity::authenticated(name, groups) })
+    }
+}
+
+fn values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
+    headers.get_all(name.to_lowercase()).into_iter().filter_map(|value| value.to_str().ok())
+}
+
+/// Keys and values of the headers whose names begin so, in lower case. Keys may be percent-encoded.
+pub(super) fn extras<'a>(headers: &'a HeaderMap, prefix: &str) -> impl Iterator<Item = (String, &'a str)> {
+    headers.iter().filter_map(move |(name, value)| {
+        let key = name.as_str().strip_prefix(prefix)?;
+        let decoded = percent_decode_str(key).decode_utf8().map_or_else(|_| key.to_owned(), Into::into);
+        Some((decoded, value.to_str().ok()?))
+    })
+}

@@ -1,0 +1,134 @@
+//! Authorization by roles and bindings: the rules in memory, and the task that keeps them as the stored objects say.
+
+mod follow;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use model::Revision;
+use model::rbac::{Caller, GROUP, Index, Request, Verdict, Words, not_found};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+pub(crate) use follow::follow;
+
+use super::{Authorizer, Decision, Identity, Question, Rules};
+use crate::registry::ResourceType;
+
+/// How long the answer to a write waits for the rules.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the rules are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Roles,
+    ClusterRoles,
+    RoleBindings,
+    ClusterRoleBindings,
+}
+
+impl Kind {
+    pub const ALL: [Self; 4] =
+        [Self::Roles, Self::ClusterRoles, Self::RoleBindings, Self::ClusterRoleBindings];
+
+    pub fn of(resource_type: &ResourceType) -> Option<Self> {
+        let is_it = |kind: &Self| resource_type.group == GROUP && resource_type.plural == kind.plural();
+        Self::ALL.into_iter().find(is_it)
+    }
+
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Roles => "roles",
+            Self::ClusterRoles => "clusterroles",
+            Self::RoleBindings => "rolebindings",
+            Self::ClusterRoleBindings => "clusterrolebindings",
+        }
+    }
+
+    pub fn is_binding(self) -> bool {
+        matches!(self, Self::RoleBindings | Self::ClusterRoleBindings)
+    }
+
+    pub fn is_of_cluster(self) -> bool {
+        matches!(self, Self::ClusterRoles | Self::ClusterRoleBindings)
+    }
+}
+
+/// The rules as they are now, and up to which revision they follow each kind.
+#[derive(Default)]
+pub(crate) struct Rbac {
+    index: RwLock<Index>,
+    reached: [watch::Sender<Revision>; 4],
+}
+
+impl Rbac {
+    /// With these rules, whatever is stored.
+    pub fn fixed(index: Index) -> Self {
+        Self { index: RwLock::new(index), ..Self::default() }
+    }
+
+    pub fn index(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index_mut(&self) -> RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reach(&self, kind: Kind, revision: Revision) {
+        self.reached[kind as usize].send_replace(revision);
+    }
+
+    /// Waits until a write holds here, but not for ever: a database that has just taken it may be out of reach for who reads it.
+    pub async fn follows(&self, kind: Kind, revision: Revision) {
+        let mut reached = self.reached[kind as usize].subscribe();
+        if timeout(PATIENCE, reached.wait_for(|reached| *reached >= revision)).await.is_err() {
+            tracing::warn!(%revision, "a rule is written and does not hold here yet");
+        }
+    }
+}
+
+impl Authorizer for Rbac {
+    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
+        match self.index().decide(of(caller), request(question)) {
+            Verdict::Allowed(by) => Decision::Allow { reason: format!("RBAC: allowed by {by}") },
+            Verdict::NoRule(problem) if problem.is_empty() => Decision::NoOpinion { reason: problem },
+            Verdict::NoRule(problem) => Decision::NoOpinion { reason: format!("RBAC: {problem}") },
+        }
+    }
+
+    fn rules(&self, caller: &Identity, namespace: &str) -> Rules {
+        let (rules, lacking) = self.index().rules_of(of(caller), namespace);
+        let mut listed = Rules { problem: not_found(&lacking, Words::Singular), ..Rules::default() };
+        for mut rule in rules {
+            if !rule.paths.is_empty() {
+                listed.paths.push(json!({"verbs": rule.verbs, "nonResourceURLs": rule.paths}));
+            }
+            if !rule.resources.is_empty() {
+                rule.paths.clear();
+                listed.resources.push(serde_json::to_value(&rule).unwrap_or_default());
+            }
+        }
+        listed
+    }
+}
+
+/// A caller as the rules see them.
+pub(crate) fn of(caller: &Identity) -> Caller<'_> {
+    Caller { name: &caller.name, groups: &caller.groups }
+}
+
+fn request(question: Question<'_>) -> Request<'_> {
+    match question {
+        Question::Resource { verb, place } => Request::Resource {
+            verb,
+            group: &place.group,
+            resource: &place.resource,
+            subresource: &place.subresource,
+            namespace: &place.namespace,
+            name: &place.name,
+        },
+        Question::Path { verb, path } => Request::Path { verb, path },
+    }
+}

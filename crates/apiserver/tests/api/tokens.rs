@@ -1,0 +1,136 @@
+//! Tokens of service accounts that nobody would issue: out of time, of other keys, kept in secrets.
+
+use apiserver::auth::ServiceAccounts;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jiff::Timestamp;
+use process::signing::SigningKey;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+const ISSUER: &str = "https://kubernetes.default.svc";
+
+/// A server, its key, and the uid of its service account `robot`.
+struct Issuer {
+    admin: Client,
+    key: SigningKey,
+    uid: String,
+}
+
+impl Issuer {
+    async fn new() -> Self {
+        let pem = SigningKey::generate().unwrap();
+        let key = || SigningKey::from_pem(pem.as_bytes()).unwrap();
+        let admin = Client::with(|builder| builder.service_accounts(ServiceAccounts::new(key()))).await;
+        let account = admin.create(ACCOUNTS, &json!({"metadata": {"name": "robot"}})).await;
+        let uid = account["metadata"]["uid"].as_str().unwrap().to_owned();
+        Self { admin, key: key(), uid }
+    }
+
+    fn claims(&self) -> Value {
+        let now = Timestamp::now().as_second();
+        json!({
+            "aud": [ISSUER], "iss": ISSUER, "exp": now + 600, "iat": now, "nbf": now,
+            "sub": "system:serviceaccount:default:robot",
+            "kubernetes.io": {"namespace": "default", "serviceaccount": {"name": "robot", "uid": self.uid}},
+        })
+    }
+
+    /// What the server says of a token.
+    async fn said_of(&self, token: &str) -> Value {
+        let review = json!({"spec": {"token": token}});
+        let answer = self.admin.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
+        answer["status"].clone()
+    }
+}
+
+fn signed(key: &SigningKey, algorithm: &str, claims: &Value) -> String {
+    let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
+    let message = format!("{}.{}", encode(json!({"alg": algorithm}).to_string()), encode(claims.to_string()));
+    let signature = URL_SAFE_NO_PAD.encode(key.sign(message.as_bytes()).unwrap());
+    format!("{message}.{signature}")
+}
+
+#[tokio::test]
+async fn a_token_is_good_in_its_time_and_with_its_key_only() {
+    let issuer = Issuer::new().await;
+    let good = issuer.claims();
+    let with = |path: &str, value: Value| {
+        let mut claims = good.clone();
+        *claims.pointer_mut(path).unwrap() = value;
+        claims
+    };
+    let now = Timestamp::now().as_second();
+    let other = SigningKey::from_pem(SigningKey::generate().unwrap().as_bytes()).unwrap();
+    let of = |claims: &Value| signed(&issuer.key, "ES256", claims);
+    let said = |error: &str| json!({"user": {}, "error": format!("[invalid bearer token, {error}]")});
+    let forged = "go-jose/go-jose: error in cryptographic primitive";
+    for (token, expected) in [
+        (of(&with("/exp", json!(now - 61))), said("service account token has expired")),
+        (of(&with("/nbf", json!(now + 120))), said("service account token is not valid yet")),
+        (of(&with("/iat", json!(now + 120))), said("service account token is issued in the future")),
+        (signed(&other, "ES256", &good), said(forged)),
+        (signed(&issuer.key, "none", &good), said(forged)),
+        (signed(&issuer.key, "RS256", &good), said(forged)),
+        (
+            of(&with("/iss", json!("https://other.example"))),
+            json!({"user": {}, "error": "invalid bearer token"}),
+        ),
+        (
+            of(&with("/kubernetes.io/serviceaccount/name", json!("nobody"))),
+            said("serviceaccounts \"nobody\" not found"),
+        ),
+    ] {
+        assert_eq!(issuer.said_of(&token).await, expected);
+    }
+    let user = issuer.said_of(&of(&good)).await["user"].clone();
+    assert_eq!(user["username"], "system:serviceaccount:default:robot");
+    assert_eq!(user["uid"], issuer.uid.as_str());
+}
+
+#[tokio::test]
+async fn a_token_in_a_secret_is_good_as_long_as_it_is_there() {
+    let issuer = Issuer::new().await;
+    let claims = json!({
+        "iss": "kubernetes/serviceaccount",
+        "kubernetes.io/serviceaccount/namespace": "default",
+        "kubernetes.io/serviceaccount/secret.name": "kept",
+        "kubernetes.io/serviceaccount/service-account.name": "robot",
+        "kubernetes.io/serviceaccount/service-account.uid": issuer.uid,
+        "sub": "system:serviceaccount:default:robot",
+    });
+    let token = signed(&issuer.key, "ES256", &claims);
+    let error = |text: &str| json!({"user": {}, "error": format!("[invalid bearer token, {text}]")});
+    assert_eq!(issuer.said_of(&token).await, error("Token has been invalidated"));
+    let secret = json!({
+        "metadata": {"name": "kept", "annotations": {"kubernetes.io/service-account.name": "robot"}},
+        "type": "kubernetes.io/service-account-token",
+        "data": {"token": STANDARD.encode(&token)},
+    });
+    let secrets = "/api/v1/namespaces/default/secrets";
+    issuer.admin.create(secrets, &secret).await;
+    let status = issuer.said_of(&token).await;
+    assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &json!([ISSUER])));
+    let other = json!({"data": {"token": STANDARD.encode("another")}});
+    issuer.admin.merge(&format!("{secrets}/kept"), &other).await;
+    assert_eq!(issuer.said_of(&token).await, error("Token does not match server's copy"));
+    let mut nobody = claims.clone();
+    nobody["sub"] = json!("system:serviceaccount:default:other");
+    assert_eq!(issuer.said_of(&signed(&issuer.key, "ES256", &nobody)).await, error("sub claim is invalid"));
+}
+
+#[tokio::test]
+async fn tokens_can_be_checked_with_the_published_keys() {
+    let issuer = Issuer::new().await;
+    let token = issuer.admin.create(&format!("{ACCOUNTS}/robot/token"), &json!({})).await;
+    let token = token["status"]["token"].as_str().unwrap().to_owned();
+    let header = URL_SAFE_NO_PAD.decode(token.split('.').next().unwrap()).unwrap();
+    let header: Value = serde_json::from_slice(&header).unwrap();
+    let keys = issuer.admin.get("/openid/v1/jwks").await.json();
+    assert_eq!(keys["keys"][0]["kid"], header["kid"]);
+    assert_eq!((&keys["keys"][0]["alg"], &header["alg"]), (&json!("ES256"), &json!("ES256")));
+    let about = issuer.admin.get("/.well-known/openid-configuration").await.json();
+    assert_eq!(about["issuer"], ISSUER);
+}

@@ -1,0 +1,16 @@
+//! Role-based access control: rules, who has them, and what they allow. Pure.
+
+mod bootstrap;
+mod cover;
+mod index;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+pub use bootstrap::{Bootstrapped, bootstrap, bootstrap_index, reconciled};
+pub use cover::{missing, names_of_missing};
+pub use index::{Index, Verdict, Words, not_found};
+pub use rule::{Binding, Caller, PolicyRule, Request, Role, RoleRef, Subject};
+
+/// The group of roles and bindings.
+pub const GROUP: &str = "rbac.authorization.k8s.io";
