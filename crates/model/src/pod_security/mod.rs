@@ -16,7 +16,7 @@ mod tests;
 
 pub use checks::{Violations, violations};
 pub use configuration::{Configuration, Exemptions};
-pub use namespace::NamespaceVerdict;
+pub use namespace::{ExistingPods, NamespaceVerdict};
 pub use pods::{Judged, PodRequest, Subject, Verdict};
 pub use read::ConfigurationError;
 pub use standard::{Level, Policy, Standard, Version};

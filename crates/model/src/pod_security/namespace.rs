@@ -21,7 +21,7 @@ pub enum NamespaceVerdict {
     Fine,
     /// It is fine, but its labels have no effect.
     Ignored(String),
-    /// It is fine, and the writer is told which of the existing Pods break this: [`Configuration::existing_pods`].
+    /// It is fine, and the writer is told which of the existing Pods break this: [`ExistingPods`].
     CheckPods(Standard),
 }
 
@@ -83,16 +83,49 @@ impl Configuration {
         ))
     }
 
-    /// What the writer of a namespace is told about the Pods that are there, in the order of their names.
-    pub fn existing_pods<'a>(
-        &self,
-        namespace: &str,
-        enforce: Standard,
-        pods: impl IntoIterator<Item = &'a Object>,
-    ) -> Vec<String> {
-        let pods = self.in_order_of_interest(pods);
+    /// Looks at the Pods that are there, which come in the order of their names.
+    pub fn existing_pods(&self) -> ExistingPods<'_> {
+        ExistingPods {
+            exempt: &self.exemptions.runtime_classes,
+            controllers: BTreeSet::new(),
+            first: Vec::new(),
+            others: Vec::new(),
+            total: 0,
+        }
+    }
+}
+
+/// The Pods of a namespace that becomes stricter: no more of them are kept than are looked at, and one of each controller is
+/// looked at before its others.
+pub struct ExistingPods<'c> {
+    exempt: &'c BTreeSet<String>,
+    controllers: BTreeSet<String>,
+    first: Vec<Object>,
+    others: Vec<Object>,
+    total: usize,
+}
+
+impl ExistingPods<'_> {
+    /// Adds the next one.
+    pub fn add(&mut self, pod: Object) {
+        if self.exempt.contains(text(&pod, &["spec", "runtimeClassName"])) {
+            return;
+        }
+        self.total += 1;
+        let controller = maps(&pod, &["metadata", "ownerReferences"])
+            .find(|(_, owner)| is_true(owner, &["controller"]))
+            .map(|(_, owner)| text(owner, &["uid"]).to_owned());
+        let is_known = controller.is_some_and(|uid| !self.controllers.insert(uid));
+        let kept = if is_known { &mut self.others } else { &mut self.first };
+        if kept.len() < PODS_MAX {
+            kept.push(pod);
+        }
+    }
+
+    /// What the writer of the namespace is told about them.
+    pub fn told(&self, namespace: &str, enforce: Standard) -> Vec<String> {
         let mut found: BTreeMap<String, (&str, usize)> = BTreeMap::new();
-        for pod in pods.iter().take(PODS_MAX) {
+        for pod in self.first.iter().chain(&self.others).take(PODS_MAX) {
             let broken = violations(enforce, pod);
             if broken.is_empty() {
                 continue;
@@ -103,10 +136,10 @@ impl Configuration {
             entry.1 += 1;
         }
         let mut warnings = Vec::new();
-        if pods.len() > PODS_MAX {
+        if self.total > PODS_MAX {
             warnings.push(format!(
                 "new PodSecurity enforce level only checked against the first {PODS_MAX} of {} existing pods",
-                pods.len()
+                self.total
             ));
         }
         if !found.is_empty() {
@@ -115,34 +148,14 @@ impl Configuration {
                 quote(namespace)
             ));
         }
-        let mut told: Vec<String> = found
-            .into_iter()
-            .map(|(reasons, (name, count))| match count {
-                1 => format!("{name}: {reasons}"),
-                2 => format!("{name} (and 1 other pod): {reasons}"),
-                _ => format!("{name} (and {} other pods): {reasons}", count - 1),
-            })
-            .collect();
+        let told = found.into_iter().map(|(reasons, (name, count))| match count {
+            1 => format!("{name}: {reasons}"),
+            2 => format!("{name} (and 1 other pod): {reasons}"),
+            _ => format!("{name} (and {} other pods): {reasons}", count - 1),
+        });
+        let mut told: Vec<String> = told.collect();
         told.sort_unstable();
         warnings.extend(told);
         warnings
-    }
-
-    /// The Pods that are not exempt: one of each controller comes before its others.
-    fn in_order_of_interest<'a>(&self, pods: impl IntoIterator<Item = &'a Object>) -> Vec<&'a Object> {
-        let (mut first, mut others) = (Vec::new(), Vec::new());
-        let mut controllers = BTreeSet::new();
-        for pod in pods {
-            if self.exemptions.runtime_classes.contains(text(pod, &["spec", "runtimeClassName"])) {
-                continue;
-            }
-            let mut owners = maps(pod, &["metadata", "ownerReferences"]);
-            let controller = owners.find(|(_, owner)| is_true(owner, &["controller"]));
-            let is_known =
-                controller.is_some_and(|(_, controller)| !controllers.insert(text(controller, &["uid"])));
-            if is_known { others.push(pod) } else { first.push(pod) }
-        }
-        first.extend(others);
-        first
     }
 }

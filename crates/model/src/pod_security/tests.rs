@@ -201,8 +201,13 @@ fn a_stricter_namespace_asks_for_its_pods() {
     let pods = [named("b", Some("1")), named("a", Some("1")), object(pod(json!({})))];
     let reasons =
         "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile";
+    let told = |pods: Vec<Object>| {
+        let mut existing = configuration.existing_pods();
+        pods.into_iter().for_each(|pod| existing.add(pod));
+        existing.told("space", standard("restricted:latest"))
+    };
     assert_eq!(
-        configuration.existing_pods("space", standard("restricted:latest"), &pods),
+        told(pods.into()),
         [
             "existing pods in namespace \"space\" violate the new PodSecurity enforce level \"restricted:latest\""
                 .to_owned(),
@@ -210,7 +215,7 @@ fn a_stricter_namespace_asks_for_its_pods() {
         ]
     );
     let many: Vec<Object> = (0..3001).map(|index| named(&format!("p{index}"), None)).collect();
-    let told = configuration.existing_pods("space", standard("restricted:latest"), &many);
+    let told = told(many);
     assert_eq!(
         told[0],
         "new PodSecurity enforce level only checked against the first 3000 of 3001 existing pods"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::error::Error;
 use model::pod_security::{Configuration, Judged, NamespaceVerdict, PodRequest, Standard, Subject, Verdict};
 use model::{ObjectKey, Resource, Selector};
-use store::ListQuery;
+use store::{ListQuery, Position};
 
 use super::tree::at;
 use crate::admission::follow::{Follows, Mirror};
@@ -13,8 +13,8 @@ use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 use crate::verbs::{store_error, text};
 
-/// More pods than this are not even counted one by one.
-const PODS_READ: usize = 100_000;
+/// Pods read at once.
+const PAGE: usize = 500;
 const LABELS: &str = "pod-security.kubernetes.io/";
 
 pub(super) struct PodSecurity {
@@ -56,18 +56,28 @@ impl PodSecurity {
 
     /// Tells who makes a namespace stricter which of its pods would no longer be taken.
     async fn warn_of_pods(&self, request: &Request<'_>, standard: Standard) -> Result<(), Error> {
-        let query = ListQuery {
+        let mut query = ListQuery {
             resource: Resource::new("", "pods"),
             namespace: Some(request.name.to_owned()),
             selector: Selector::default(),
             at: None,
             after: None,
-            limit: PODS_READ,
+            limit: PAGE,
         };
-        let found = request.call.api.store.list(&query).await.map_err(store_error)?;
-        let pods = found.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok());
-        let pods: Vec<Object> = pods.collect();
-        for warning in self.configuration.existing_pods(request.name, standard, &pods) {
+        let mut existing = self.configuration.existing_pods();
+        loop {
+            let page = request.call.api.store.list(&query).await.map_err(store_error)?;
+            let pods = page.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok());
+            pods.for_each(|pod| existing.add(pod));
+            match page.items.last() {
+                Some(last) if page.more => {
+                    let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
+                    (query.after, query.at) = (Some(Position { namespace, name }), Some(page.revision));
+                }
+                _ => break,
+            }
+        }
+        for warning in existing.told(request.name, standard) {
             request.warn(&warning);
         }
         Ok(())
