@@ -84,6 +84,7 @@ where
     let (head, body) = request.into_parts();
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let caller = api.authentication.identify(connection, &head.headers).await?;
+    api.authentication.lets_in(&caller, head.uri.path())?;
     let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
     tracing::debug!(user = caller.name, "authenticated");
     authorize(api, &caller, &target, head.uri.path(), &query)?;

@@ -53,7 +53,7 @@ pub(crate) struct AccessArgs {
     #[arg(long, value_name = "URL", help_heading = CONNECT)]
     pub(crate) service_account_jwks_uri: Option<String>,
 
-    /// The audiences of tokens for this server [default: the issuer]
+    /// The audiences of tokens for this server [default: the issuers]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = CONNECT)]
     pub(crate) api_audiences: Vec<String>,
 
@@ -182,7 +182,7 @@ impl Access {
         }
         if !self.issuers.is_empty() {
             accounts.issuers.clone_from(&self.issuers);
-            accounts.audiences = vec![self.issuers[0].clone()];
+            accounts.audiences.clone_from(&self.issuers);
         }
         if !self.audiences.is_empty() {
             accounts.audiences.clone_from(&self.audiences);

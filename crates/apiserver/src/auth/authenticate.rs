@@ -80,6 +80,8 @@ pub struct Authentication {
     pub(crate) accounts: Option<Arc<Accounts>>,
     added: Vec<Arc<dyn Authenticator>>,
     refuses_anonymous: bool,
+    /// The only paths for those without credentials; `None` for all.
+    anonymous_paths: Option<Vec<String>>,
 }
 
 /// The words that everybody gets whose token means nothing here.
@@ -110,6 +112,22 @@ impl Authentication {
     pub fn without_anonymous(mut self) -> Self {
         self.refuses_anonymous = true;
         self
+    }
+
+    /// Who brings no credentials is sent away, but for these paths.
+    #[must_use]
+    pub fn with_anonymous_at(mut self, paths: Vec<String>) -> Self {
+        self.anonymous_paths = Some(paths);
+        self
+    }
+
+    /// Whether this caller, as they came, may ask for this path at all.
+    pub(crate) fn lets_in(&self, caller: &Identity, path: &str) -> Result<(), Error> {
+        let is_closed = |paths: &Vec<String>| !paths.iter().any(|open| open == path);
+        match &self.anonymous_paths {
+            Some(paths) if is_closed(paths) && *caller == Identity::anonymous() => Err(Error::Unauthorized),
+            _ => Ok(()),
+        }
     }
 
     /// Who sent these headers over this connection. Without any credentials: the anonymous user.
@@ -245,6 +263,15 @@ mod tests {
         }
         let bad = Connection::BadCertificate("unknown authority".to_owned());
         assert_eq!(authentication().identify(&bad, &headers(None)).await, Err(Error::Unauthorized));
+    }
+
+    #[tokio::test]
+    async fn no_credentials_may_be_enough_for_some_paths_only() {
+        let authentication = authentication().with_anonymous_at(vec!["/livez".to_owned()]);
+        let anonymous = Identity::anonymous();
+        assert_eq!(authentication.lets_in(&anonymous, "/livez"), Ok(()));
+        assert_eq!(authentication.lets_in(&anonymous, "/livez/ping"), Err(Error::Unauthorized));
+        assert_eq!(authentication.lets_in(&admin(), "/api"), Ok(()));
     }
 
     #[tokio::test]

@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use apiserver::Limits;
@@ -16,11 +15,11 @@ use process::pki::Identity;
 use process::tls::{self, ClientCaVerifier};
 use store::Options;
 
+use super::access::Settings;
 use super::admission;
 use super::apis;
 use super::gates;
 use super::storage::{EtcdUrl, Storage};
-use crate::access::AccessArgs;
 use crate::go_flags::Given;
 use crate::tokens::{self, StaticToken};
 
@@ -32,7 +31,7 @@ pub(super) struct Config {
     pub(super) serving: Serving,
     pub(super) clients: ClientCaVerifier,
     pub(super) tokens: Vec<StaticToken>,
-    pub(super) access: AccessArgs,
+    pub(super) access: Settings,
     pub(super) storage: Storage,
     pub(super) store: Options,
     pub(super) limits: Limits,
@@ -84,6 +83,8 @@ impl Config {
             [only] => bail!("{only}"),
             several => bail!("[{}]", several.join(", ")),
         }
+        let access = Settings::new(given, read)?;
+        warnings.extend_from_slice(&access.warnings);
         let admission = admission::configuration(given, &plugins)?;
         warnings.extend(admission.warnings.iter().cloned());
         let host = given.text("bind-address").unwrap_or("0.0.0.0");
@@ -106,7 +107,7 @@ impl Config {
                     .with_context(|| format!("{path} cannot be used"))?,
                 None => Vec::new(),
             },
-            access: access(given),
+            access,
             storage: storage(given)?,
             store: store_options(given),
             limits: limits(given),
@@ -165,40 +166,6 @@ fn problems(given: &Given) -> Vec<String> {
 
 fn read(flag: &str, path: &str) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {path}, which {flag} names"))
-}
-
-/// What the flags say about access. `Node` adds nothing: there are no nodes.
-fn access(given: &Given) -> AccessArgs {
-    let mut modes = given.list("authorization-mode");
-    modes.retain(|mode| mode != "Node");
-    if modes.is_empty() {
-        modes.push("AlwaysAllow".to_owned());
-    }
-    let paths = |flag: &str| given.each(flag).map(PathBuf::from).collect();
-    let path = |flag: &str| given.text(flag).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let longest = given.time("service-account-max-token-expiration").map(seconds);
-    AccessArgs {
-        // Who may do everything has to say who they are.
-        anonymous_auth: given.switch("anonymous-auth").unwrap_or(true)
-            && !modes.contains(&"AlwaysAllow".to_owned()),
-        authorization_mode: modes,
-        service_account_key_file: paths("service-account-key-file"),
-        service_account_signing_key_file: path("service-account-signing-key-file"),
-        service_account_issuer: given.each("service-account-issuer").map(str::to_owned).collect(),
-        service_account_max_token_expiration: longest.filter(|seconds| *seconds > 0),
-        service_account_extend_token_expiration: given
-            .switch("service-account-extend-token-expiration")
-            .unwrap_or(true),
-        service_account_jwks_uri: given.text("service-account-jwks-uri").map(str::to_owned),
-        api_audiences: given.list("api-audiences"),
-        requestheader_client_ca_file: path("requestheader-client-ca-file"),
-        requestheader_allowed_names: given.list("requestheader-allowed-names"),
-        requestheader_username_headers: given.list("requestheader-username-headers"),
-        requestheader_uid_headers: given.list("requestheader-uid-headers"),
-        requestheader_group_headers: given.list("requestheader-group-headers"),
-        requestheader_extra_headers_prefix: given.list("requestheader-extra-headers-prefix"),
-    }
 }
 
 fn serving(given: &Given) -> Result<Serving> {

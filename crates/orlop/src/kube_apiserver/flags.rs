@@ -155,7 +155,7 @@ flags! {
     }
     "Authorization" {
         "authorization-config": Text, Refused("say it with --authorization-mode"), "file with an AuthorizationConfiguration";
-        "authorization-mode": List, Honoured, "who decides, in order: RBAC, Node, AlwaysAllow, AlwaysDeny [AlwaysAllow]";
+        "authorization-mode": List, Honoured, "who decides, in order: RBAC, AlwaysAllow, AlwaysDeny; Node is taken and decides nothing [AlwaysAllow]";
         "authorization-policy-file": Text, Refused("the mode ABAC is not there: use RBAC"), "policies of the mode ABAC";
         "authorization-webhook-cache-authorized-ttl": Time, Missing("5m0s", "the mode Webhook is not there"), "how long a yes counts";
         "authorization-webhook-cache-unauthorized-ttl": Time, Missing("30s", "the mode Webhook is not there"), "how long a no counts";

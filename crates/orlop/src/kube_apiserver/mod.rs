@@ -2,8 +2,10 @@
 //!
 //! Nothing runs here that a bare kube-apiserver would not run: no namespace is emptied, no kubeconfig is written.
 
+mod access;
 mod admission;
 mod apis;
+mod authentication;
 mod config;
 mod flags;
 mod gates;

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use apiserver::ApiServer;
 use process::{
-    Shutdown, Supervisor, files,
+    Shutdown, Supervisor,
+    files::{self, Access},
     pki::{self, Identity},
     shutdown,
     tls::{self, ServingCertificate},
@@ -19,9 +20,9 @@ use prometheus_client::registry::Registry;
 use store::{Metrics, Store};
 use tokio::time::timeout;
 
+use super::access::Settings;
 use super::admission;
 use super::config::{Config, Serving};
-use crate::access::Access;
 use crate::callers;
 use crate::serve::{CLOSE_TIMEOUT, in_cluster, stop_on_signal};
 
@@ -60,17 +61,20 @@ async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
         Some(address) => SocketAddr::new(address, local.port()),
         None => in_cluster(local),
     };
+    let Settings { access, accounts, anonymous_at, .. } = config.access;
+    let mut authentication = access.complete(callers::by_token(&config.tokens));
+    if let Some(paths) = anonymous_at {
+        authentication = authentication.with_anonymous_at(paths);
+    }
     let mut builder = ApiServer::builder(store.clone());
     if config.mutating_policies {
         let (group, version) = admission::MUTATING_POLICIES;
         builder.serve_on_request(group, version);
     }
-    let access = Access::new(config.access)?;
-    let missing = || bail!("--service-account-signing-key-file is a required flag");
     let api = builder
-        .authentication(access.complete(callers::by_token(&config.tokens)))
+        .authentication(authentication)
         .authorization(access.modes())
-        .service_accounts(access.service_accounts(missing)?)
+        .service_accounts(accounts)
         .limits(config.limits)
         .services(config.services)
         .admission_plugins(config.plugins)
@@ -113,8 +117,8 @@ fn pair_of(folder: &Path, host: &str) -> Result<Identity> {
     let identity = pki::serving_pair(host, SystemTime::now())?;
     let write = || {
         files::create_private_folder(folder)?;
-        files::replace(&key, identity.key.as_bytes(), files::Access::Private)?;
-        files::replace(&certificate, identity.certificate.as_bytes(), files::Access::Public)
+        files::replace(&key, identity.key.as_bytes(), Access::Private)?;
+        files::replace(&certificate, identity.certificate.as_bytes(), Access::Public)
     };
     write().with_context(|| {
         format!("cannot write {}: choose another folder with --cert-dir", certificate.display())

@@ -2,10 +2,13 @@
 
 use std::{fs, path::PathBuf, time::Instant};
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::{
+    authentication::v1::{SelfSubjectReview, TokenRequest},
+    core::v1::{Namespace, ServiceAccount},
+};
 use kube::{
     Api,
-    api::{DeleteParams, PostParams},
+    api::{DeleteParams, ListParams, PostParams},
 };
 
 use crate::launcher::{Assets, free_port, run};
@@ -92,6 +95,48 @@ async fn nothing_runs_that_a_bare_server_would_not_run() {
     }
     let ending = namespaces.get("ending").await.unwrap();
     assert_eq!(ending.status.and_then(|status| status.phase).as_deref(), Some("Terminating"));
+}
+
+#[tokio::test]
+async fn tokens_of_one_server_are_good_for_the_other_and_give_no_more_than_roles_do() {
+    let assets = Assets::new();
+    let etcd = assets.etcd("etcd-data").await;
+    let issuer = "--service-account-issuer=https://tokens.example";
+    let (first, second) =
+        (assets.server(&etcd.url, &[issuer]).await, assets.server(&etcd.url, &[issuer]).await);
+    let accounts: Api<ServiceAccount> = Api::namespaced(first.client.clone(), "default");
+    let mut account = ServiceAccount::default();
+    account.metadata.name = Some("robot".to_owned());
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let asked =
+        accounts.create_token_request("robot", &PostParams::default(), &TokenRequest::default()).await;
+    let token = asked.unwrap().status.unwrap().token;
+
+    let robot = assets.client_with_token(second.port, &token).await;
+    let review = Api::<SelfSubjectReview>::all(robot.clone());
+    let itself = review.create(&PostParams::default(), &SelfSubjectReview::default()).await.unwrap();
+    let user = itself.status.unwrap().user_info.unwrap();
+    assert_eq!(user.username.as_deref(), Some("system:serviceaccount:default:robot"));
+    let refused = Api::<Namespace>::all(robot).list(&ListParams::default()).await.unwrap_err();
+    assert!(matches!(&refused, kube::Error::Api(status) if status.is_forbidden()), "{refused}");
+}
+
+#[tokio::test]
+async fn a_file_opens_some_paths_for_everyone_and_no_others() {
+    let assets = Assets::new();
+    let etcd = assets.etcd("etcd-data").await;
+    let path = assets.text("authentication.yaml");
+    let paths = "anonymous: {enabled: true, conditions: [{path: /livez}]}";
+    let file =
+        format!("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n{paths}\n");
+    fs::write(&path, file).unwrap();
+    let flag = format!("--authentication-config={path}");
+    let server = assets.server(&etcd.url, &[&flag]).await;
+    let nobody = assets.client_with_token(server.port, "").await;
+    let get = |path: &str| http::Request::get(path).body(Vec::new()).unwrap();
+    assert_eq!(nobody.request_text(get("/livez")).await.unwrap(), "ok");
+    let refused = nobody.request_text(get("/readyz")).await.unwrap_err();
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
 }
 
 #[tokio::test]

@@ -98,7 +98,9 @@ impl Assets {
         };
         file("apiserver.crt", &self.pki.server.certificate);
         file("apiserver.key", &self.pki.server.key);
-        let mut arguments = vec![
+        // In front: of several issuers the first one signs.
+        let mut arguments: Vec<_> = more.iter().map(|&argument| argument.to_owned()).collect();
+        arguments.extend([
             "--allow-privileged=true".to_owned(),
             "--authorization-mode=RBAC".to_owned(),
             "--bind-address=127.0.0.1".to_owned(),
@@ -111,30 +113,39 @@ impl Assets {
             format!("--service-account-key-file={}", file("sa-signer.crt", &self.pki.admin.certificate)),
             format!("--service-account-signing-key-file={}", file("sa-signer.key", &self.pki.admin.key)),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        ];
-        arguments.extend(more.iter().map(|&argument| argument.to_owned()));
+        ]);
         let mut process = self.start("kube-apiserver", &arguments);
         let client = self.client(port).await;
         while Api::<Namespace>::all(client.clone()).get("default").await.is_err() {
             process.must_run();
             tokio::time::sleep(POLL).await;
         }
-        Server { process, client }
+        Server { process, client, port }
     }
 
-    /// A client with the administrator's certificate, which trusts the authority that the launcher made.
-    pub async fn client(&self, port: u16) -> Client {
+    /// A client with the administrator's certificate.
+    async fn client(&self, port: u16) -> Client {
         let Pki { admin, .. } = &self.pki;
-        fs::write(self.path("ca.pem"), &self.pki.ca).expect("the folder is ours");
         fs::write(self.path("admin.pem"), &admin.certificate).expect("the folder is ours");
         fs::write(self.path("admin.key.pem"), &admin.key).expect("the folder is ours");
+        let (certificate, key) = (self.text("admin.pem"), self.text("admin.key.pem"));
+        self.client_of(port, &format!("{{client-certificate: {certificate}, client-key: {key}}}")).await
+    }
+
+    /// A client with this token, or with nothing.
+    pub async fn client_with_token(&self, port: u16, token: &str) -> Client {
+        let user = if token.is_empty() { "{}".to_owned() } else { format!("{{token: {token}}}") };
+        self.client_of(port, &user).await
+    }
+
+    /// A client that trusts the authority that the launcher made.
+    async fn client_of(&self, port: u16, user: &str) -> Client {
+        fs::write(self.path("ca.pem"), &self.pki.ca).expect("the folder is ours");
         let yaml = format!(
             "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
              clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{port}', certificate-authority: {}}}}}], \
-             users: [{{name: u, user: {{client-certificate: {}, client-key: {}}}}}]}}",
+             users: [{{name: u, user: {user}}}]}}",
             self.text("ca.pem"),
-            self.text("admin.pem"),
-            self.text("admin.key.pem")
         );
         let kubeconfig = Kubeconfig::from_yaml(&yaml).expect("this is one");
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
@@ -173,6 +184,7 @@ pub struct Etcd {
 pub struct Server {
     pub process: Process,
     pub client: Client,
+    pub port: u16,
 }
 
 impl Server {

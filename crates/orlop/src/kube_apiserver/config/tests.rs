@@ -1,18 +1,33 @@
 //! What flags become.
 
+use std::sync::LazyLock;
+use std::time::SystemTime;
+
+use process::pki::serving_pair;
+use tempfile::NamedTempFile;
+
 use super::*;
 use crate::go_flags::{self, Dialect};
 use crate::kube_apiserver::FLAGS;
 
-const USUAL: [&str; 4] = [
-    "--etcd-servers=http://127.0.0.1:2379",
-    "--service-account-issuer=https://a",
-    "--service-account-key-file=k",
-    "--service-account-signing-key-file=k",
-];
+/// A file with a key, as every server needs one.
+static KEY: LazyLock<NamedTempFile> = LazyLock::new(|| {
+    let file = NamedTempFile::new().expect("there is a place for temporary files");
+    let pair = serving_pair("localhost", SystemTime::now()).expect("a key can be made");
+    fs::write(&file, pair.key).expect("the file is ours");
+    file
+});
 
 fn config(arguments: &[&str]) -> Result<Config> {
-    let arguments = USUAL.iter().chain(arguments).map(|&argument| argument.to_owned());
+    let key = KEY.path().display();
+    let usual = [
+        "--etcd-servers=http://127.0.0.1:2379".to_owned(),
+        "--authorization-mode=RBAC".to_owned(),
+        "--service-account-issuer=https://a".to_owned(),
+        format!("--service-account-key-file={key}"),
+        format!("--service-account-signing-key-file={key}"),
+    ];
+    let arguments = usual.into_iter().chain(arguments.iter().map(|&argument| argument.to_owned()));
     Config::new(&go_flags::parse(FLAGS, Dialect::Pflag, arguments)?)
 }
 
@@ -72,6 +87,14 @@ fn plugins_are_those_of_kubernetes_with_some_more_and_some_less() {
     );
     let exactly = plugins(&["--admission-control=Priority"]);
     assert!(exactly.is_on("Priority") && !exactly.is_on("LimitRanger"));
+}
+
+#[test]
+fn what_is_wanted_and_not_there_is_warned_about() {
+    let warnings = |argument: &str| config(&[argument]).unwrap().warnings;
+    let everyone = "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer";
+    assert_eq!(warnings("--authorization-mode=AlwaysAllow"), [everyone]);
+    assert_eq!(warnings("--authorization-mode=Node").len(), 1);
 }
 
 #[test]
