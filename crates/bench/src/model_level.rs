@@ -1,5 +1,6 @@
 //! What the server does with a Pod between the wire and the store, and decisions about access, alone on one core.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
@@ -155,7 +156,8 @@ fn accepted(value: Value) -> Result<Encoded> {
     let Value::Object(mut object): Value = value else { anyhow::bail!("a pod is an object") };
     (rules.default)(&mut object);
     (rules.prepare_create)(&mut object);
-    let writer = Writer { name: "bench", uid: "", groups: &[], now: "2026-01-01T00:00:00Z" };
+    let writer =
+        Writer { name: "bench", uid: "", groups: &[], extra: &BTreeMap::new(), now: "2026-01-01T00:00:00Z" };
     (rules.stamp)(&mut object, None, &writer);
     let errors = problems(rules, &object);
     ensure!(errors.is_empty(), "the pod is refused: {errors:?}");

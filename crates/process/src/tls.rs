@@ -1,9 +1,9 @@
-//! TLS for servers: the certificate to show, which may change while running, and the clients' certificates.
+//! TLS: the certificate that a server shows, which may change while running, and how the other side's certificate is judged.
 
 use std::sync::{Arc, RwLock};
 
 use rustls::{
-    ClientConfig, RootCertStore, ServerConfig,
+    ClientConfig, ServerConfig,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::{ClientHello, ResolvesServerCert},
@@ -15,8 +15,10 @@ use thiserror::Error;
 use crate::pki::Identity;
 
 mod client;
+mod servers;
 
 pub use client::{CertIdentity, ClientCaVerifier, Refusal};
+use servers::BundleVerifier;
 
 /// The protocols over TLS, the better first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -125,7 +127,7 @@ pub fn server_config(certificate: Arc<ServingCertificate>, clients: &ClientCaVer
     Arc::new(config)
 }
 
-/// What a client needs for TLS 1.2 and 1.3: the authorities that it trusts, as PEM, and whom it says it is.
+/// What a client needs for TLS 1.2 and 1.3: the authorities or servers that it trusts, as PEM, and whom it says it is.
 ///
 /// # Errors
 /// When one of them cannot be read, or certificate and key do not belong together.
@@ -135,14 +137,13 @@ pub fn server_config(certificate: Arc<ServingCertificate>, clients: &ClientCaVer
 pub fn client_config(authorities: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, Error> {
     const WHAT: &str = "the bundle of authorities";
     let unusable = |what, error: rustls::Error| Error::Unusable { what, reason: error.to_string() };
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(WHAT, authorities)? {
-        roots.add(certificate).map_err(|error| unusable(WHAT, error))?;
-    }
+    let verifier = BundleVerifier::new(certificates(WHAT, authorities)?)
+        .map_err(|reason| Error::Unusable { what: WHAT, reason })?;
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13, &TLS12])
         .expect("ring supports both versions")
-        .with_root_certificates(roots);
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
     let config = match own {
         None => builder.with_no_client_auth(),
         Some(own) => {

@@ -99,7 +99,8 @@ impl Call {
 
     /// The caller as the rules of kinds see them.
     pub fn writer<'a>(&'a self, now: &'a str) -> Writer<'a> {
-        Writer { name: &self.caller.name, uid: &self.caller.uid, groups: &self.caller.groups, now }
+        let caller = &self.caller;
+        Writer { name: &caller.name, uid: &caller.uid, groups: &caller.groups, extra: &caller.extra, now }
     }
 
     /// Whether it is a patch, or an applied configuration.

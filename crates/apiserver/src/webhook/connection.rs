@@ -7,8 +7,7 @@ use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -16,21 +15,17 @@ use tokio_rustls::TlsConnector;
 use super::Target;
 
 /// TLS with servers whose certificates come from the authorities of a bundle, or from those of the system.
-pub(super) fn trusting(bundle: &[u8]) -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    if bundle.trim_ascii().is_empty() {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    } else {
-        for certificate in CertificateDer::pem_slice_iter(bundle) {
-            let certificate =
-                certificate.map_err(|error| format!("unable to load root certificates: {error}"))?;
-            roots.add(certificate).map_err(|error| format!("unable to load root certificates: {error}"))?;
-        }
+pub(super) fn trusting(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
+    if !bundle.trim_ascii().is_empty() {
+        return process::tls::client_config(bundle, None)
+            .map_err(|error| format!("unable to load root certificates: {error}"));
     }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
 /// Why there is no connection, in the words of Kubernetes.

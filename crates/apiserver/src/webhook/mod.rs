@@ -38,7 +38,7 @@ pub(crate) struct Webhook {
 impl Webhook {
     /// Trusts the authorities of `bundle`, or those of the system where that is empty.
     pub fn new(target: Target, bundle: &[u8], timeout: Duration, services: &Services) -> Self {
-        let tls = connection::trusting(bundle).map(Arc::new);
+        let tls = connection::trusting(bundle);
         let (idle, connections) = (Mutex::new(Vec::new()), Mutex::new(JoinSet::new()));
         Self { target, services: services.clone(), tls, timeout, idle, connections }
     }

@@ -30,18 +30,17 @@ impl Target {
                 host: format!("{name}.{namespace}.svc"),
                 service: Some((namespace, name)),
                 port: port.unwrap_or(443),
-                path: if path.is_empty() { "/".to_owned() } else { path },
+                path: cleaned(&path),
             });
         }
         let url = text(config, "url");
         let address: http::Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
         let host = address.host().ok_or_else(|| format!("{url}: there is no host"))?;
-        let path = address.path();
         Ok(Self {
             service: None,
             host: host.trim_matches(['[', ']']).to_owned(),
             port: address.port_u16().unwrap_or(443),
-            path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
+            path: cleaned(address.path()),
         })
     }
 
@@ -57,6 +56,19 @@ impl Target {
     }
 }
 
+/// A path as clients in Go send it: without empty segments, without dots, without a slash at the end.
+fn cleaned(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +82,9 @@ mod tests {
         let service = json!({"service": {"namespace": "n", "name": "s", "path": "/convert", "port": 443}});
         assert_eq!(address(service), Ok("https://s.n.svc:443/convert".to_owned()));
         assert!(address(json!({"url": "/only/a/path"})).is_err());
+        let path = |path: &str| Target::read(&json!({"url": format!("https://a.io{path}")})).unwrap().path;
+        for (given, sent) in [("", "/"), ("/", "/"), ("//x", "/x"), ("/x//y/", "/x/y"), ("/x/../y/.", "/y")] {
+            assert_eq!(path(given), sent, "{given}");
+        }
     }
 }

@@ -37,7 +37,7 @@ mod tests;
 mod workload;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -133,6 +133,8 @@ pub struct Writer<'a> {
     pub uid: &'a str,
     /// The groups of the user.
     pub groups: &'a [String],
+    /// What else is known of the user.
+    pub extra: &'a BTreeMap<String, Vec<String>>,
     /// The time, as objects have it.
     pub now: &'a str,
 }

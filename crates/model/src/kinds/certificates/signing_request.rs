@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::pem::{bad_certificates, bad_request};
 use crate::error::{FieldError, quote};
@@ -99,7 +99,10 @@ enum Part {
 fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     let Some(old) = old else {
         let spec = map_mut(new, "spec");
-        spec.remove("extra");
+        match writer.extra.is_empty() {
+            true => spec.remove("extra"),
+            false => spec.insert("extra".to_owned(), json!(writer.extra)),
+        };
         let groups = Value::from(writer.groups.to_vec());
         for (field, value) in
             [("username", writer.name.into()), ("uid", writer.uid.into()), ("groups", groups)]

@@ -38,6 +38,8 @@ mod resource_slice;
 mod runtime_class;
 mod storage_class;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -79,7 +81,8 @@ fn groups() -> [String; 2] {
 
 /// The one who asked the real server.
 fn admin(groups: &[String]) -> Writer<'_> {
-    Writer { name: "admin", uid: "admin", groups, now: "2026-11-16T03:36:55Z" }
+    static EXTRA: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    Writer { name: "admin", uid: "admin", groups, extra: &EXTRA, now: "2026-11-16T03:36:55Z" }
 }
 
 /// What a create makes of a body, or what is wrong with it.

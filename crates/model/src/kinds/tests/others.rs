@@ -1,5 +1,7 @@
 //! Service accounts, leases, events, priority classes.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -154,7 +156,7 @@ fn priority_classes_leave_the_highest_values_to_the_system() {
 
 #[test]
 fn a_volume_remembers_when_its_phase_changed() {
-    let writer = Writer { name: "", uid: "", groups: &[], now: "now" };
+    let writer = Writer { name: "", uid: "", groups: &[], extra: &BTreeMap::new(), now: "now" };
     let stamped = |new: Value, old: Option<Value>| {
         let mut new = new.as_object().unwrap().clone();
         let old = old.as_ref().and_then(Value::as_object);
