@@ -1,5 +1,6 @@
 // Command manager checks a server with a controller as people write them: a manager of controller-runtime with leader election
-// and a cache, a reconciler of a custom kind that owns a built-in one, server-side apply, a status, a finalizer.
+// and a cache, a reconciler of a custom kind that owns a built-in one, server-side apply, a status, a finalizer, and webhooks that
+// change and judge the kind.
 //
 // It fails with a sentence, or prints what it saw.
 package main
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 func main() {
@@ -47,27 +49,46 @@ func run(ctx context.Context) error {
 	if _, err := envtest.InstallCRDs(config, definitions); err != nil {
 		return fmt.Errorf("install the definition: %w", err)
 	}
-	manager, err := newManager(config)
+	hooks := webhooks()
+	if err := hooks.PrepWithoutInstalling(); err != nil {
+		return fmt.Errorf("prepare the webhooks: %w", err)
+	}
+	manager, err := newManager(config, &hooks)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
-	checked := check(ctx, manager)
+	checked := serveWebhooks(ctx, manager, &hooks)
+	if checked == nil {
+		checked = errors.Join(ruled(ctx, manager), check(ctx, manager))
+	}
 	stop()
-	return errors.Join(checked, <-ended)
+	return errors.Join(checked, <-ended, hooks.Cleanup())
 }
 
-func newManager(config *rest.Config) (ctrl.Manager, error) {
+// serveWebhooks waits until the manager's server listens, then has the API server ask it.
+func serveWebhooks(ctx context.Context, manager ctrl.Manager, hooks *envtest.WebhookInstallOptions) error {
+	started := manager.GetWebhookServer().StartedChecker()
+	if err := eventually(ctx, func() (bool, error) { return started(nil) == nil, nil }); err != nil {
+		return fmt.Errorf("start the server of webhooks: %w", err)
+	}
+	return hooks.Install(manager.GetConfig())
+}
+
+func newManager(config *rest.Config, hooks *envtest.WebhookInstallOptions) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	register(scheme)
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir,
+		}),
 		LeaderElection:                true,
 		LeaderElectionID:              "harbour",
 		LeaderElectionNamespace:       "default",
@@ -75,6 +96,9 @@ func newManager(config *rest.Config) (ctrl.Manager, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := ctrl.NewWebhookManagedBy(manager, &Ship{}).WithDefaulter(Rules{}).WithValidator(Rules{}).Complete(); err != nil {
+		return nil, fmt.Errorf("make the webhooks: %w", err)
 	}
 	harbour := &Harbour{Client: manager.GetClient()}
 	return manager, ctrl.NewControllerManagedBy(manager).For(&Ship{}).Owns(&corev1.ConfigMap{}).Complete(harbour)
