@@ -53,17 +53,13 @@ impl<T: Send + Sync + 'static> Mirror<T> {
     }
 
     fn set(&self, key: &ObjectKey, value: Option<&[u8]>) {
+        let item = self.item(key, value);
+        put(&mut self.known.write().unwrap_or_else(PoisonError::into_inner), key, item);
+    }
+
+    fn item(&self, key: &ObjectKey, value: Option<&[u8]>) -> Option<T> {
         let parsed = value.and_then(|value| serde_json::from_slice(value).ok());
-        let item = parsed.and_then(|object| (self.read)(key, object));
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let of = known.entry(key.namespace.clone()).or_default();
-        match item {
-            Some(item) => drop(Arc::make_mut(of).insert(key.name.clone(), Arc::new(item))),
-            None => drop(Arc::make_mut(of).remove(&key.name)),
-        }
-        if of.is_empty() {
-            known.remove(&key.namespace);
-        }
+        parsed.and_then(|object| (self.read)(key, object))
     }
 
     /// Reads all objects, as of one revision, and watches from there.
@@ -76,10 +72,13 @@ impl<T: Send + Sync + 'static> Mirror<T> {
             after: None,
             limit: PAGE,
         };
-        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+        // What is known stays until all is read again: a plugin that knows nothing meanwhile would let everything pass.
+        let mut fresh = BTreeMap::new();
         let revision = loop {
             let page = store.list(&query).await?;
-            page.items.iter().for_each(|item| self.set(&item.key, Some(&item.value)));
+            for item in &page.items {
+                put(&mut fresh, &item.key, self.item(&item.key, Some(&item.value)));
+            }
             match page.items.last() {
                 Some(last) if page.more => {
                     let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
@@ -88,6 +87,7 @@ impl<T: Send + Sync + 'static> Mirror<T> {
                 _ => break page.revision,
             }
         };
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         self.reached.send_replace(revision);
         let (resource, selector) = (self.resource.clone(), Selector::default());
         store.watch(WatchScope { resource, namespace: None, name: None, selector }, revision).await
@@ -118,6 +118,18 @@ impl<T: Send + Sync + 'static> Mirror<T> {
     async fn pause(&self, error: &store::Error) {
         tracing::warn!(%error, resource = %self.resource, "admission cannot follow a resource; trying again");
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Keeps an item under the name of its object, or forgets it.
+fn put<T>(known: &mut BTreeMap<String, Known<T>>, key: &ObjectKey, item: Option<T>) {
+    let of = known.entry(key.namespace.clone()).or_default();
+    match item {
+        Some(item) => drop(Arc::make_mut(of).insert(key.name.clone(), Arc::new(item))),
+        None => drop(Arc::make_mut(of).remove(&key.name)),
+    }
+    if of.is_empty() {
+        known.remove(&key.namespace);
     }
 }
 

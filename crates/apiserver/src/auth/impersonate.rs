@@ -1,12 +1,13 @@
 //! Impersonation: a caller who acts as somebody else needs the right to each part of who that is.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
 use model::error::Error;
 
 use super::accounts::account_of;
-use super::proxy::extras;
+use super::proxy::{extras, values};
 use super::{Authorizer, Identity, Question};
 use crate::request::path::ResourcePath;
 
@@ -93,34 +94,62 @@ pub(crate) fn acting_as(
 }
 
 fn parts(headers: &HeaderMap) -> Result<Vec<Part>, Error> {
-    let values = |name: &str| -> Vec<&str> {
-        headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok()).collect()
-    };
-    let one = |name: &str| values(name).first().copied().filter(|value| !value.is_empty());
+    let one = |name: &str| values(headers, name).next().filter(|value| !value.is_empty());
     let mut parts = Vec::new();
     let user = one(USER);
-    parts.extend(user.map(|user| match account_of(user) {
+    parts.extend(user.as_deref().map(|user| match account_of(user) {
         Some((namespace, name)) => {
             let account = Part::new("ServiceAccount", "serviceaccounts", name);
             Part { namespace: namespace.to_owned(), ..account }
         }
         None => Part::new("User", "users", user),
     }));
-    parts.extend(values(GROUP).into_iter().map(|group| Part::new("Group", "groups", group)));
-    let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    parts.extend(values(headers, GROUP).map(|group| Part::new("Group", "groups", &group)));
+    let mut all: BTreeMap<String, Vec<Cow<'_, str>>> = BTreeMap::new();
     extras(headers, EXTRA).for_each(|(key, value)| all.entry(key).or_default().push(value));
     for (key, values) in all {
         parts.extend(
             values
                 .into_iter()
-                .map(|value| Part { key: key.clone(), ..Part::new("UserExtra", "userextras", value) }),
+                .map(|value| Part { key: key.clone(), ..Part::new("UserExtra", "userextras", &value) }),
         );
     }
-    parts.extend(one(UID).map(|uid| Part::new("UID", "uids", uid)));
+    parts.extend(one(UID).map(|uid| Part::new("UID", "uids", &uid)));
     if user.is_none() && !parts.is_empty() {
         let shown: Vec<String> = parts.iter().map(Part::shown).collect();
         let message = format!("requested [{}] without impersonating a user", shown.join(" "));
         return Err(Error::BadRequest { message });
     }
     Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::auth::{Decision, Rules};
+
+    struct Anyone;
+
+    impl Authorizer for Anyone {
+        fn decide(&self, _: &Identity, _: Question<'_>) -> Decision {
+            Decision::allow()
+        }
+
+        fn rules(&self, _: &Identity, _: &str) -> Rules {
+            Rules::default()
+        }
+    }
+
+    #[test]
+    fn nobody_stays_who_they_are_because_a_name_is_no_ascii() {
+        let gateway = Identity::authenticated("gateway", ["system:masters".to_owned()]);
+        for (bytes, name) in [("jürgen".as_bytes(), "jürgen"), (&b"j\xfcrgen"[..], "j\u{fffd}rgen")] {
+            let mut headers = HeaderMap::new();
+            headers.insert(USER, HeaderValue::from_bytes(bytes).unwrap());
+            let acting = acting_as(gateway.clone(), &headers, &Anyone).unwrap();
+            assert_eq!((acting.name.as_str(), acting.is_in("system:masters")), (name, false));
+        }
+    }
 }
