@@ -16,7 +16,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("process", &[]),
     ("descriptions", &[]),
     ("apiserver", &["descriptions", "model", "process", "store"]),
-    ("orlop", &["apiserver", "model", "process", "store"]),
+    ("controller", &["process", "quantity"]),
+    ("orlop", &["apiserver", "controller", "model", "process", "store"]),
     ("example-scores", &["apiserver", "model", "process", "store"]),
     ("pgtest", &[]),
     ("bench", &["apiserver", "model", "pgtest", "process", "store"]),
@@ -34,10 +35,10 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("rusqlite", &["store", "bench"], "no crate but store knows SQL"),
     ("tokio-postgres", &["store", "bench"], "no crate but store knows SQL"),
     ("hyper", &["process", "apiserver", "orlop", "bench"], "connections are the servers' business"),
-    ("kube", &["orlop"], "what serves the API never calls it as a client"),
+    ("kube", &["controller", "orlop"], "what serves the API never calls it as a client"),
     (
         "tokio",
-        &["store", "process", "apiserver", "orlop", "bench", "example-scores"],
+        &["store", "process", "apiserver", "controller", "orlop", "bench", "example-scores"],
         "model has no I/O and no async",
     ),
 ];

@@ -1,0 +1,1 @@
+//! The controllers that keep a cluster in order, one module for each.
