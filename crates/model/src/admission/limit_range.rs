@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Object;
-use super::amounts::{Amount, Amounts, amounts, of_pod};
+use quota::amounts::{Amount, Amounts, amounts, of_pod};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 

@@ -1,9 +1,7 @@
 //! What admission plugins decide, without asking anybody: pure functions over objects.
 
-pub mod amounts;
 pub mod configuration;
 pub mod limit_range;
-pub mod quota;
 pub mod tolerations;
 
 /// An object as plugins see it.

@@ -10,13 +10,14 @@ use crate::sources::{report, root};
 /// into ARCHITECTURE.md, and into an ADR that says why.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("quantity", &[]),
+    ("quota", &["quantity"]),
     ("cel", &["quantity"]),
-    ("model", &["cel", "quantity"]),
+    ("model", &["cel", "quantity", "quota"]),
     ("store", &["model"]),
     ("process", &[]),
     ("descriptions", &[]),
-    ("apiserver", &["descriptions", "model", "process", "store"]),
-    ("controller", &["process", "quantity"]),
+    ("apiserver", &["descriptions", "model", "process", "quota", "store"]),
+    ("controller", &["process", "quantity", "quota"]),
     ("orlop", &["apiserver", "controller", "model", "process", "store"]),
     ("example-scores", &["apiserver", "model", "process", "store"]),
     ("pgtest", &[]),

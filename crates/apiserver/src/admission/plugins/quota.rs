@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use model::admission::quota::{Counted, Quota, charge};
 use model::error::Error;
 use model::{Encoded, ObjectKey, Resource};
+use quota::{Counted, Quota, charge};
 use store::{Precondition, Stored, Write};
 use tokio::sync::Mutex as Turn;
 

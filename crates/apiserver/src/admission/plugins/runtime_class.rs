@@ -55,8 +55,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
     a.len() == b.len()
         && a.iter().all(|(key, value)| {
-            b.get(key)
-                .is_some_and(|other| model::admission::amounts::compare(&text(value), &text(other)).is_eq())
+            b.get(key).is_some_and(|other| quota::amounts::compare(&text(value), &text(other)).is_eq())
         })
 }
 

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use model::admission::amounts::compare;
 use model::{ObjectKey, Resource};
+use quota::amounts::compare;
 use serde_json::Value;
 
 use super::tree::{at, child, list_mut, text_at};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use quantity::Quantity;
 use serde_json::Value;
 
-use super::Object;
+use crate::Object;
 
 /// Compares two amounts; what is none counts as nothing.
 pub fn compare(a: &str, b: &str) -> Ordering {
@@ -68,7 +68,8 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn add(to: &mut Amounts, more: &Amounts) {
+/// Adds amounts to others.
+pub(crate) fn add(to: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
         let sum = to.get(name).map_or_else(|| amount.clone(), |known| known.plus(amount));
         to.insert(name.clone(), sum);

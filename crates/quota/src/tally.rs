@@ -1,0 +1,198 @@
+//! Counting again: what all objects of a namespace use of a quota.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::amounts::{Amount, Amounts, add, amounts};
+use crate::scope::{Scope, scopes};
+use crate::{Counted, Object, at};
+
+/// The resources that quotas know by more names than `count/…`.
+const NAMED: [(&str, &str); 8] = [
+    ("", "configmaps"),
+    ("", "persistentvolumeclaims"),
+    ("", "pods"),
+    ("", "replicationcontrollers"),
+    ("", "resourcequotas"),
+    ("", "secrets"),
+    ("", "services"),
+    ("resource.k8s.io", "resourceclaims"),
+];
+
+/// A resource whose objects have to be looked at: its group and plural name.
+pub type Resource = (String, String);
+
+/// The resources that the amounts of a quota are about, served or not. Events are never counted.
+pub fn resources(hard: Option<&Value>) -> BTreeSet<Resource> {
+    let names: Vec<&String> =
+        hard.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name).collect();
+    let known = NAMED.iter().filter(|(group, plural)| {
+        let counted = Counted { group, plural, now: 0 };
+        names.iter().any(|name| counted.matches(name))
+    });
+    let known = known.map(|(group, plural)| ((*group).to_owned(), (*plural).to_owned()));
+    let counted = names.iter().filter_map(|name| {
+        let name = name.strip_prefix("count/")?;
+        let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+        (plural != "events").then(|| (group.to_owned(), plural.to_owned()))
+    });
+    known.chain(counted).collect()
+}
+
+/// A quota that is counted again.
+pub struct Tally {
+    hard: Amounts,
+    scopes: Vec<Scope>,
+    used: Amounts,
+}
+
+impl Tally {
+    /// Begins with nothing in use.
+    pub fn of(quota: &Object) -> Self {
+        Self { hard: amounts(at(quota, &["spec", "hard"])), scopes: scopes(quota), used: Amounts::new() }
+    }
+
+    /// Says that the objects of a resource are counted, however few there are.
+    pub fn begin(&mut self, counted: Counted<'_>) {
+        let names = self.hard.keys().filter(|name| counted.matches(name));
+        for name in names {
+            self.used.entry(name.clone()).or_insert_with(|| Amount::count(0));
+        }
+    }
+
+    /// Adds what one object uses.
+    pub fn add(&mut self, counted: Counted<'_>, object: &Object) {
+        if self.scopes.iter().all(|scope| scope.has(counted, object)) {
+            let mut usage = counted.usage(object);
+            usage.retain(|name, _| self.used.contains_key(name));
+            add(&mut self.used, &usage);
+        }
+    }
+
+    /// The status that the quota has to get; `None` if it has it. What nobody counted stays as it was.
+    pub fn status(self, quota: &Object) -> Option<Value> {
+        let [old_hard, mut used] = ["hard", "used"].map(|part| amounts(at(quota, &["status", part])));
+        let old_used = used.clone();
+        used.extend(self.used);
+        used.retain(|name, _| self.hard.contains_key(name));
+        let is_complete = ["hard", "used"].iter().all(|part| at(quota, &["status", part]).is_some());
+        let is_right = is_complete && are_equal(&self.hard, &old_hard) && are_equal(&used, &old_used);
+        (!is_right).then(|| json!({"hard": shown(&self.hard), "used": shown(&used)}))
+    }
+}
+
+fn are_equal(a: &Amounts, b: &Amounts) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|((a, one), (b, two))| a == b && one.value == two.value)
+}
+
+fn shown(amounts: &Amounts) -> BTreeMap<&String, &String> {
+    amounts.iter().map(|(name, amount)| (name, &amount.text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn counted(plural: &str) -> Counted<'_> {
+        Counted { group: "", plural, now: 0 }
+    }
+
+    fn pod(cpu: &str, phase: &str) -> Object {
+        object(json!({
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]},
+            "status": {"phase": phase},
+        }))
+    }
+
+    #[test]
+    fn the_amounts_of_a_quota_say_which_objects_have_to_be_looked_at() {
+        let of = |hard: &[&str]| {
+            let hard: Value = hard.iter().map(|name| ((*name).to_owned(), json!("1"))).collect();
+            resources(Some(&hard))
+                .into_iter()
+                .map(|(group, plural)| format!("{plural}.{group}"))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["cpu", "pods", "limits.memory", "requests.nvidia.com/gpu"]), ["pods."]);
+        assert_eq!(
+            of(&["count/widgets.example.com", "gold.storageclass.storage.k8s.io/requests.storage"]),
+            ["persistentvolumeclaims.", "widgets.example.com"]
+        );
+        assert_eq!(of(&["count/events", "count/events.events.k8s.io", "unknown"]), [""; 0]);
+        assert_eq!(of(&["gpu.deviceclass.resource.k8s.io/devices"]), ["resourceclaims.resource.k8s.io"]);
+    }
+
+    #[test]
+    fn the_use_of_all_objects_is_added_up_where_they_are_in_scope() {
+        let hard = json!({"cpu": "1000m", "pods": "10", "configmaps": "5", "strange": "1"});
+        let quota = object(json!({"spec": {"hard": hard}}));
+        let mut tally = Tally::of(&quota);
+        tally.begin(counted("pods"));
+        tally.add(counted("pods"), &pod("100m", "Running"));
+        tally.add(counted("pods"), &pod("1500m", "Pending"));
+        tally.add(counted("pods"), &pod("1", "Succeeded"));
+        tally.begin(counted("configmaps"));
+        assert_eq!(
+            tally.status(&quota),
+            Some(json!({
+                "hard": {"configmaps": "5", "cpu": "1", "pods": "10", "strange": "1"},
+                "used": {"configmaps": "0", "cpu": "1600m", "pods": "2"},
+            }))
+        );
+        let scoped =
+            object(json!({"spec": {"hard": {"pods": "1", "secrets": "2"}, "scopes": ["BestEffort"]}}));
+        let mut tally = Tally::of(&scoped);
+        tally.begin(counted("pods"));
+        tally.add(counted("pods"), &pod("1", ""));
+        tally.begin(counted("secrets"));
+        tally.add(counted("secrets"), &object(json!({})));
+        let used = tally.status(&scoped).map(|status| status["used"].clone());
+        assert_eq!(used, Some(json!({"pods": "0", "secrets": "0"})));
+    }
+
+    #[test]
+    fn a_status_that_is_right_stays_and_what_nobody_counts_is_kept() {
+        let with = |status: Value| {
+            object(json!({"spec": {"hard": {"configmaps": "2", "odd": "1"}}, "status": status}))
+        };
+        let counted_again = |quota: &Object| {
+            let mut tally = Tally::of(quota);
+            tally.begin(counted("configmaps"));
+            tally.add(counted("configmaps"), &object(json!({})));
+            tally.status(quota)
+        };
+        let hard = json!({"configmaps": "2", "odd": "1"});
+        let right = with(json!({"hard": hard, "used": {"configmaps": "1", "odd": "7"}}));
+        assert_eq!(counted_again(&right), None);
+        let stale =
+            with(json!({"hard": {"configmaps": "9"}, "used": {"configmaps": "3", "gone": "1", "odd": "7"}}));
+        assert_eq!(
+            counted_again(&stale),
+            Some(json!({"hard": hard, "used": {"configmaps": "1", "odd": "7"}}))
+        );
+        assert!(counted_again(&with(json!({}))).is_some());
+    }
+
+    #[test]
+    fn claims_for_devices_are_charged_with_the_most_that_they_could_get() {
+        let exactly = |class: &str, mode: &str, count: i64| json!({"deviceClassName": class, "allocationMode": mode, "count": count});
+        let claim = object(json!({"spec": {"devices": {"requests": [
+            {"name": "a", "exactly": exactly("gpu", "ExactCount", 2)},
+            {"name": "b", "firstAvailable": [exactly("gpu", "ExactCount", 4), exactly("tpu", "All", 0),
+                exactly("gpu", "ExactCount", 3)]},
+        ]}}}));
+        let names = ["gpu.deviceclass.resource.k8s.io/devices", "tpu.deviceclass.resource.k8s.io/devices"];
+        let quota = object(json!({"spec": {"hard": {names[0]: "1", names[1]: "1"}}}));
+        let mut tally = Tally::of(&quota);
+        let counted = Counted { group: "resource.k8s.io", plural: "resourceclaims", now: 0 };
+        tally.begin(counted);
+        tally.add(counted, &claim);
+        let used = tally.status(&quota).map(|status| status["used"].clone());
+        assert_eq!(used, Some(json!({names[0]: "6", names[1]: "32"})));
+    }
+}
