@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
+use model::Revision;
 use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
 use model::kinds::Ranges;
 use model::rbac::bootstrap_index;
 use process::Shutdown;
 use store::Store;
+use tokio::sync::{SetOnce, watch};
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Switches};
@@ -44,6 +46,8 @@ pub struct Parts {
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
     pub(crate) shutdown: Shutdown,
+    /// Set once all of the first objects are there.
+    pub(crate) complete: SetOnce<()>,
     /// What Services get.
     pub(crate) services: Ranges,
     /// They end with the server.
@@ -171,7 +175,7 @@ impl Builder {
         self
     }
 
-    /// Makes the objects that every server has, then the server is ready.
+    /// Makes the objects that nobody can do without, then the server answers. [`ApiServer::ready`] waits for the rest.
     pub async fn build(mut self) -> Result<ApiServer, Error> {
         let is_defining = self.registry.types().any(|of| of.is_definition());
         let has_roles = self.registry.types().any(|of| Kind::of(of).is_some());
@@ -196,27 +200,24 @@ impl Builder {
             metrics: ApiMetrics::register(&mut self.metrics),
             metrics_registry: self.metrics,
             shutdown: self.shutdown,
+            complete: SetOnce::new(),
             services: self.services,
             tasks: Mutex::new(JoinSet::new()),
         }));
-        if is_defining {
-            let following = definitions::follow(&api.store, api.catalog.clone(), position).await?;
-            let looking_after = definitions::look_after(Arc::downgrade(&api.0), api.catalog.changes());
-            let mut tasks = api.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.spawn(following);
-            tasks.spawn(looking_after);
-            tasks.spawn(definitions::keep_indexes(Arc::downgrade(&api.0)));
-        }
-        let following = api.admission.follow(&api.store, &api.registry()).await?;
-        {
-            let mut tasks = api.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            following.into_iter().for_each(|task| drop(tasks.spawn(task)));
-        }
-        if has_roles {
-            let following = rbac::follow(&api.store, api.rbac.clone()).await?;
-            api.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(following);
-        }
-        bootstrap::create_objects(&api, self.address).await?;
+        api.follow(is_defining.then_some(position)).await?;
+        let is_fresh = bootstrap::lay_ground(&api, self.address).await?;
+        let rest = bootstrap::complete(Arc::downgrade(&api.0), self.address, is_fresh);
+        let roles = has_roles.then(|| rbac::follow(api.store.clone(), api.rbac.clone()));
+        api.spawn(async move {
+            match roles {
+                None => rest.await,
+                Some(roles) => {
+                    // What is made has to be followed, and what is there has to be known before anybody relies on it.
+                    let following = roles.await;
+                    tokio::join!(following, rest);
+                }
+            }
+        });
         Ok(api)
     }
 }
@@ -224,6 +225,27 @@ impl Builder {
 impl ApiServer {
     pub(crate) fn of(parts: Arc<Parts>) -> Self {
         Self(parts)
+    }
+
+    /// Starts the tasks that keep what is known of definitions, and of what admission plugins look at.
+    async fn follow(&self, definitions: Option<watch::Sender<Revision>>) -> Result<(), Error> {
+        let of_definitions = async {
+            let Some(position) = definitions else { return Ok(()) };
+            self.spawn(definitions::follow(&self.store, self.catalog.clone(), position).await?);
+            self.spawn(definitions::look_after(Arc::downgrade(&self.0), self.catalog.changes()));
+            self.spawn(definitions::keep_indexes(Arc::downgrade(&self.0)));
+            Ok(())
+        };
+        let registry = self.registry();
+        let of_admission = self.admission.follow(&self.store, &registry);
+        let ((), following) = tokio::try_join!(of_definitions, of_admission)?;
+        following.into_iter().for_each(|task| self.spawn(task));
+        Ok(())
+    }
+
+    /// Starts a task that ends with the server.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
     }
 
     /// A server of the built-in kinds on this store.
@@ -251,6 +273,11 @@ impl ApiServer {
             address: None,
             services: Ranges::default(),
         }
+    }
+
+    /// Returns once all objects are there that every server has. Whose answer depends on them waits by itself.
+    pub async fn ready(&self) {
+        self.complete.wait().await;
     }
 
     /// Answers one request that came over this connection.

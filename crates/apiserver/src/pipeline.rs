@@ -21,7 +21,7 @@ use crate::request::path::{self, Place, ResourcePath};
 use crate::request::query::Query;
 use crate::request::verb::Verb;
 use crate::warnings::Warnings;
-use crate::{compress, request, verbs};
+use crate::{bootstrap, compress, request, verbs};
 
 /// A request that takes longer is logged.
 const SLOW: Duration = Duration::from_secs(1);
@@ -85,6 +85,7 @@ where
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let caller = api.authentication.identify(connection, &head.headers).await?;
     api.authentication.lets_in(&caller, head.uri.path())?;
+    bootstrap::until_complete(api, &caller, &target, &head.headers).await?;
     let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
     tracing::debug!(user = caller.name, "authenticated");
     authorize(api, &caller, &target, head.uri.path(), &query)?;

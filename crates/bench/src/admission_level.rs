@@ -39,6 +39,7 @@ impl Server {
         let engine = Arc::new(store::sqlite::Sqlite::in_memory()?);
         let store = Store::open(engine, Options::default(), &Metrics::unregistered()).await?;
         let api = ApiServer::builder(store).admission_plugins(plugins).build().await?;
+        api.ready().await;
         let admin = Identity::authenticated("bench", ["system:masters".to_owned()]);
         let server = Self { api, admin: Connection::InProcess(admin) };
         let namespace = format!("{{\"metadata\":{{\"name\":\"{NAMESPACE}\"}}}}");

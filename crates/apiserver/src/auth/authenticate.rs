@@ -189,7 +189,7 @@ impl Authentication {
                 return agnostic(identity);
             }
             if let Some(accounts) = &self.accounts {
-                match accounts.verify(token, wanted).await {
+                match Box::pin(accounts.verify(token, wanted)).await {
                     Ok(None) => {}
                     Ok(found) => return Ok(found),
                     Err(reason) => problem = Some(reason),

@@ -55,6 +55,11 @@ impl Part {
     }
 }
 
+/// Whether headers ask to act as somebody else.
+pub(crate) fn is_asked(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with("impersonate-"))
+}
+
 /// As whom a caller acts: somebody else if headers say so and they have the right to it.
 pub(crate) fn acting_as(
     caller: Identity,

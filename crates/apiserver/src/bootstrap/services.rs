@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use model::kinds::Ranges;
 use serde_json::{Value, json};
 
-use super::{First, Upkeep};
+use super::objects::{First, Upkeep};
 
 /// Whoever looks for the server inside a cluster looks here.
 const NAMESPACE: &str = "default";

@@ -49,7 +49,8 @@ impl Webhook {
     /// Why there is no answer, in words for the client of this server.
     pub async fn post(&self, document: Bytes) -> Result<Bytes, String> {
         let address = format!("{}?timeout={}s", self.target.address(), self.timeout.as_secs());
-        match timeout(self.timeout, self.exchange(document)).await {
+        // Boxed: nearly every request could come here, and few do.
+        match timeout(self.timeout, Box::pin(self.exchange(document))).await {
             Ok(Ok((head, body))) if head.status == StatusCode::OK => Ok(body),
             Ok(Ok((head, body))) => Err(refusal(&head, &body)),
             Ok(Err(reason)) => Err(format!("Post {address:?}: {reason}")),

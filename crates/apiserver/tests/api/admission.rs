@@ -76,6 +76,7 @@ async fn all_can_be_denied() {
     let denying = Switches::default().with(&names(&["AlwaysDeny"]), &[]).unwrap();
     let api = apiserver::ApiServer::builder(client.store.clone()).admission_plugins(denying);
     let api = api.build().await.unwrap();
+    api.ready().await;
     let admin = apiserver::auth::Identity::authenticated("admin", ["system:masters".to_owned()]);
     let client = client.of(apiserver::ApiService::new(api, admin));
     let (code, _, message) = client.post(PODS, &pod("a")).await.failure();

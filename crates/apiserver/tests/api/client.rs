@@ -86,6 +86,7 @@ impl Client {
     /// An administrator of a server on this store.
     pub async fn on(store: Store, change: impl FnOnce(Builder) -> Builder) -> Self {
         let api = change(ApiServer::builder(store.clone())).build().await.unwrap();
+        api.ready().await;
         let admin = Identity::authenticated("admin", ["system:masters".to_owned()]);
         Self { service: ApiService::new(api.clone(), admin), api, store }
     }

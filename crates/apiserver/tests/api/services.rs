@@ -69,7 +69,7 @@ async fn a_second_start_moves_the_endpoints_and_leaves_the_rest() {
     let client = Client::with(|builder| builder.address(first)).await;
     let before = client.get(&format!("{SERVICES}/kubernetes")).await.json();
     let moved = "192.0.2.8:6443".parse().unwrap();
-    ApiServer::builder(client.store.clone()).address(moved).build().await.unwrap();
+    ApiServer::builder(client.store.clone()).address(moved).build().await.unwrap().ready().await;
     assert_eq!(client.get(&format!("{SERVICES}/kubernetes")).await.json(), before);
     let endpoints = client.get("/api/v1/namespaces/default/endpoints/kubernetes").await.json();
     assert_eq!(endpoints["subsets"][0]["addresses"], json!([{"ip": "192.0.2.8"}]));
@@ -168,6 +168,7 @@ async fn two_servers_hand_out_each_address_once_until_there_is_none() {
     const FREE: usize = 253;
     let first = Client::new().await;
     let api = ApiServer::builder(first.store.clone()).build().await.unwrap();
+    api.ready().await;
     let second = first
         .of(ApiService::new(api.clone(), Identity::authenticated("admin", ["system:masters".to_owned()])));
     let spec = json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local"});

@@ -35,6 +35,7 @@ impl Server {
             assert!(builder.serve_on_request(group, version), "{group}/{version} cannot be asked for");
         }
         let api = builder.admission_plugins(Switches::kubernetes()).build().await.unwrap();
+        api.ready().await;
         Self { api, admin }
     }
 

@@ -4,31 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{join_all, try_join_all};
-use model::error::Error;
 use model::rbac::{GROUP, Index};
 use model::{ObjectKey, Resource, Revision, Selector};
 use store::{EventKind, ListQuery, Position, Store, Watch, WatchScope};
 
 use super::{Kind, Rbac};
-use crate::verbs::store_error;
 
 /// Objects read at once.
 const PAGE: usize = 500;
 /// How long to wait before the log is read again that could not be read.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Reads all rules from the store, and gives the task that follows them until it is dropped.
-pub(crate) async fn follow(
-    store: &Store,
-    rbac: Arc<Rbac>,
-) -> Result<impl Future<Output = ()> + Send + 'static, Error> {
-    let watches = Kind::ALL.map(|kind| read_all(store, &rbac, kind));
-    let watches = try_join_all(watches).await.map_err(store_error)?;
-    let store = store.clone();
-    Ok(async move {
+/// Reads all rules from the store, and gives what follows them until it is dropped.
+pub(crate) async fn follow(store: Store, rbac: Arc<Rbac>) -> impl Future<Output = ()> + Send + 'static {
+    let watches = loop {
+        match try_join_all(Kind::ALL.map(|kind| read_all(&store, &rbac, kind))).await {
+            Ok(watches) => break watches,
+            Err(error) => pause(&error).await,
+        }
+    };
+    async move {
         let each = Kind::ALL.into_iter().zip(watches);
         join_all(each.map(|(kind, watch)| keep_up(&store, &rbac, kind, watch))).await;
-    })
+    }
 }
 
 async fn keep_up(store: &Store, rbac: &Rbac, kind: Kind, mut watch: Watch) {

@@ -1,0 +1,159 @@
+//! The objects that every server has, as data.
+
+use std::net::SocketAddr;
+
+use model::kinds::{Ranges, flow_schemas, priority_levels};
+use model::rbac::{self, Bootstrapped};
+use serde_json::{Value, json};
+
+use super::{name, services};
+
+/// The namespaces that Kubernetes makes by itself.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// The priority classes that Kubernetes makes by itself.
+const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
+
+/// Version and group of every API that is served here, with the priorities that Kubernetes gives them.
+const APIS: [(&str, &str, i64, i64); 21] = [
+    ("v1", "", 18_000, 1),
+    ("v1", "admissionregistration.k8s.io", 16_700, 15),
+    ("v1", "apiextensions.k8s.io", 16_700, 15),
+    ("v1", "apps", 17_800, 15),
+    ("v1", "authentication.k8s.io", 17_700, 15),
+    ("v1", "authorization.k8s.io", 17_600, 15),
+    ("v1", "autoscaling", 17_500, 15),
+    ("v1", "batch", 17_400, 15),
+    ("v1", "certificates.k8s.io", 17_300, 15),
+    ("v1", "coordination.k8s.io", 16_500, 15),
+    ("v1", "discovery.k8s.io", 16_200, 15),
+    ("v1", "events.k8s.io", 17_750, 15),
+    ("v1", "flowcontrol.apiserver.k8s.io", 16_100, 21),
+    ("v1", "networking.k8s.io", 17_200, 15),
+    ("v1", "node.k8s.io", 16_300, 15),
+    ("v1", "policy", 17_100, 15),
+    ("v1", "rbac.authorization.k8s.io", 17_000, 15),
+    ("v1", "resource.k8s.io", 16_200, 21),
+    ("v1", "scheduling.k8s.io", 16_600, 15),
+    ("v1", "storage.k8s.io", 16_800, 15),
+    ("v2", "autoscaling", 17_500, 30),
+];
+
+/// An object that a server has from the start.
+pub(super) struct First {
+    pub group: &'static str,
+    pub version: &'static str,
+    pub resource: &'static str,
+    /// Empty where there is none.
+    pub namespace: &'static str,
+    pub object: Value,
+    pub upkeep: Upkeep,
+}
+
+/// What becomes of an object that is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upkeep {
+    /// It stays.
+    Nothing,
+    /// It is written again where it differs.
+    Follows,
+    /// What it lacks is added.
+    Completed,
+}
+
+impl First {
+    pub fn new([group, version, resource]: [&'static str; 3], object: Value) -> Self {
+        Self { group, version, resource, namespace: "", object, upkeep: Upkeep::Nothing }
+    }
+
+    pub fn name(&self) -> &str {
+        name(&self.object)
+    }
+
+    pub fn collection(&self) -> String {
+        let Self { group, version, resource, namespace, .. } = self;
+        let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+        match *namespace {
+            "" => format!("{root}/{version}/{resource}"),
+            namespace => format!("{root}/{version}/namespaces/{namespace}/{resource}"),
+        }
+    }
+
+    /// The list that shows whether it is there. Of what people make themselves there may be very many.
+    pub fn list(&self) -> String {
+        match (self.namespace, self.upkeep) {
+            ("", _) | (_, Upkeep::Completed) => format!("{}?limit=500", self.collection()),
+            _ => format!("{}?fieldSelector=metadata.name%3D{}", self.collection(), self.name()),
+        }
+    }
+
+    /// What an object that is there has to become; `None` if it is good as it is.
+    pub fn instead_of(&self, there: &Value) -> Option<Value> {
+        let of_its_own = self.object.as_object().into_iter().flatten().filter(|(key, _)| *key != "metadata");
+        match self.upkeep {
+            Upkeep::Nothing => None,
+            Upkeep::Follows => {
+                let is_good = of_its_own.into_iter().all(|(key, value)| there.get(key) == Some(value));
+                (!is_good).then(|| self.object.clone())
+            }
+            Upkeep::Completed => rbac::reconciled(there, &self.object),
+        }
+    }
+}
+
+/// What there is before the first answer in a fresh database.
+pub(super) fn ground(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
+    let namespaces =
+        NAMESPACES.map(|name| First::new(["", "v1", "namespaces"], json!({"metadata": {"name": name}})));
+    let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
+        let class = json!({"metadata": {"name": name}, "value": value, "description": description});
+        First::new(["scheduling.k8s.io", "v1", "priorityclasses"], class)
+    });
+    let levels =
+        priority_levels().map(|(name, spec)| flow_control("prioritylevelconfigurations", name, spec));
+    let schemas = flow_schemas().map(|(name, spec)| flow_control("flowschemas", name, spec));
+    let apis = APIS.map(|(version, group, group_priority, version_priority)| {
+        api_service(version, group, group_priority, version_priority)
+    });
+    let services = services::objects(address, ranges);
+    let first = namespaces.into_iter().chain(classes).chain(levels).chain(schemas);
+    first.chain(apis).chain(services).collect()
+}
+
+/// Roles and bindings, which nobody needs who may do everything.
+pub(super) fn roles() -> Vec<First> {
+    let roles = rbac::bootstrap().into_iter().map(|Bootstrapped { resource, namespace, object }| {
+        let first = First::new([rbac::GROUP, "v1", resource], object);
+        First { namespace, upkeep: Upkeep::Completed, ..first }
+    });
+    roles.collect()
+}
+
+fn api_service(version: &str, group: &str, group_priority: i64, version_priority: i64) -> First {
+    let mut spec = json!({
+        "version": version, "groupPriorityMinimum": group_priority, "versionPriority": version_priority,
+    });
+    if !group.is_empty() {
+        spec["group"] = group.into();
+    }
+    let labels = json!({"kube-aggregator.kubernetes.io/automanaged": "onstart"});
+    let object = json!({"metadata": {"name": format!("{version}.{group}"), "labels": labels}, "spec": spec});
+    First::new(["apiregistration.k8s.io", "v1", "apiservices"], object)
+}
+
+fn flow_control(resource: &'static str, name: &str, spec: Value) -> First {
+    let annotations = json!({"apf.kubernetes.io/autoupdate-spec": "true"});
+    let object = json!({"metadata": {"name": name, "annotations": annotations}, "spec": spec});
+    First::new(["flowcontrol.apiserver.k8s.io", "v1", resource], object)
+}
