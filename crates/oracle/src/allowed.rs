@@ -6,6 +6,7 @@ use model::json::parse_yaml;
 use serde::Deserialize;
 
 use crate::compare::Difference;
+use crate::files::CONTROLLERS;
 
 /// A difference that is there on purpose.
 #[derive(Clone, Debug, Deserialize)]
@@ -41,9 +42,10 @@ impl AllowedDifferences {
         self.0.iter().filter(fits).inspect(|entry| entry.used.set(true)).count() > 0
     }
 
-    /// The entries for which there was no difference.
-    pub fn stale(&self) -> Vec<&Allowed> {
-        self.0.iter().filter(|entry| !entry.used.get()).collect()
+    /// The entries for which there was no difference, of those about scripts with controllers or of the others.
+    pub fn stale(&self, controllers: bool) -> Vec<&Allowed> {
+        let concerns = |entry: &&Allowed| entry.case.starts_with(CONTROLLERS) == controllers;
+        self.0.iter().filter(concerns).filter(|entry| !entry.used.get()).collect()
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::script::Script;
+
 /// A script's files.
 #[derive(Clone, Debug)]
 pub struct Fixture {
@@ -15,7 +17,26 @@ pub struct Fixture {
     pub answers: PathBuf,
 }
 
+/// The areas of scripts that are about what controllers do begin like this.
+pub(crate) const CONTROLLERS: &str = "controllers-";
+
 const ANSWERS: &str = ".answers.yaml";
+
+impl Fixture {
+    /// The script, and its text.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for its author.
+    pub fn read(&self) -> Result<(Script, String), String> {
+        let named = |problem: &dyn std::fmt::Display| format!("{}: {problem}", self.name);
+        let source = fs::read_to_string(&self.script).map_err(|error| named(&error))?;
+        let script = Script::parse(&source).map_err(|problem| named(&problem))?;
+        if script.controllers != self.name.starts_with(CONTROLLERS) {
+            return Err(named(&format!("`controllers: true` and an area {CONTROLLERS}* go together")));
+        }
+        Ok((script, source))
+    }
+}
 
 /// The folder of all fixtures.
 pub fn folder() -> PathBuf {

@@ -10,6 +10,7 @@ mod compare;
 mod files;
 mod hooks;
 pub mod mask;
+mod replay;
 mod run;
 mod script;
 #[cfg(test)]
@@ -21,5 +22,6 @@ pub use answers::{Answers, read_answers, write_answers};
 pub use compare::{Difference, compare};
 pub use files::{Fixture, allow_list, fixtures, folder};
 pub use hooks::Hooks;
+pub use replay::Replay;
 pub use run::{NAMESPACE, Request, Response, Run, preparation};
 pub use script::{Case, Script};

@@ -15,8 +15,12 @@ use serde_json::Value;
 use curl::Curl;
 use reference::Reference;
 
+const NAMESPACES: &str = "/api/v1/namespaces/";
+
 /// How long to wait before a request is made again.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is made again until a namespace is gone.
+const PAUSES: usize = 1200;
 
 /// Who is asked, and which scripts.
 #[derive(Default)]
@@ -48,14 +52,15 @@ fn record(arguments: &Arguments<'_>) -> Result<(), String> {
     if fixtures.is_empty() {
         return Err(format!("no script is called {:?}", arguments.filter));
     }
-    // Scripts that ask for other APIs ask a server of their own.
-    let mut by_api: BTreeMap<Option<String>, Vec<&Fixture>> = BTreeMap::new();
+    // Scripts that ask for other APIs, or for controllers, ask a server of their own.
+    let mut by_server: BTreeMap<(Option<String>, bool), Vec<&Fixture>> = BTreeMap::new();
     for fixture in &fixtures {
-        by_api.entry(read(fixture)?.0.serves).or_default().push(fixture);
+        let script = fixture.read()?.0;
+        by_server.entry((script.serves, script.controllers)).or_default().push(fixture);
     }
     let mut failed = Vec::new();
-    for (serves, fixtures) in by_api {
-        let start = |folder| Reference::start(Path::new(folder), serves.as_deref());
+    for ((serves, controllers), fixtures) in by_server {
+        let start = |folder| Reference::start(Path::new(folder), serves.as_deref(), controllers);
         let reference = arguments.assets.map(start).transpose()?;
         let server = match (&reference, arguments.server) {
             (Some(reference), None) => Curl::new(&reference.url, &reference.token),
@@ -70,13 +75,6 @@ fn record(arguments: &Arguments<'_>) -> Result<(), String> {
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
-}
-
-/// A script, and its text.
-fn read(fixture: &Fixture) -> Result<(Script, String), String> {
-    let source = fs::read_to_string(&fixture.script).map_err(|error| error.to_string())?;
-    let script = Script::parse(&source).map_err(|problem| format!("{}: {problem}", fixture.name))?;
-    Ok((script, source))
 }
 
 fn parse<'a>(arguments: &[&'a str]) -> Result<Arguments<'a>, String> {
@@ -100,14 +98,14 @@ fn parse<'a>(arguments: &[&'a str]) -> Result<Arguments<'a>, String> {
 
 /// Plays one script from the beginning to the end, writes its answers, and leaves nothing behind.
 fn record_script(server: &Curl, fixture: &Fixture) -> Result<usize, String> {
-    let (script, source) = read(fixture)?;
-    let mut made = vec![format!("/api/v1/namespaces/{NAMESPACE}")];
-    clean(server, &made)?;
+    let (script, source) = fixture.read()?;
+    let mut made = vec![format!("{NAMESPACES}{NAMESPACE}")];
+    clean(server, &made, script.controllers)?;
     for request in oracle::preparation() {
         note(&mut made, &request, &server.send(&request)?);
     }
     let played = play(server, &script, &source, &mut made);
-    clean(server, &made)?;
+    clean(server, &made, script.controllers)?;
     let answers = played?;
     fs::write(&fixture.answers, oracle::write_answers(&script, &answers))
         .map_err(|error| error.to_string())?;
@@ -156,8 +154,19 @@ fn note(made: &mut Vec<String>, request: &Request, response: &Response) {
     });
 }
 
-/// Deletes what a script made, the youngest first, whatever holds it back.
-fn clean(server: &Curl, made: &[String]) -> Result<(), String> {
+/// Asks until there is nothing any more.
+fn wait_for_the_end(server: &Curl, request: &Request) -> Result<(), String> {
+    for _ in 0..PAUSES {
+        if server.send(request)?.code == 404 {
+            return Ok(());
+        }
+        pause();
+    }
+    Err(format!("{} does not end", request.path))
+}
+
+/// Deletes what a script made, the youngest first, whatever holds it back. Where there are controllers, they empty namespaces.
+fn clean(server: &Curl, made: &[String], controllers: bool) -> Result<(), String> {
     for path in made.iter().rev() {
         let request = |method, path: String, media_type: &str, body: &str| Request {
             method,
@@ -173,9 +182,13 @@ fn clean(server: &Curl, made: &[String]) -> Result<(), String> {
         }
         let free = r#"{"metadata":{"finalizers":null}}"#;
         server.send(&request("PATCH", path.clone(), "application/merge-patch+json", free))?;
-        if let Some(name) = path.strip_prefix("/api/v1/namespaces/").filter(|rest| !rest.contains('/')) {
-            let last = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"finalizers":[]}}}}"#);
-            server.send(&request("PUT", format!("{path}/finalize"), "application/json", &last))?;
+        match path.strip_prefix(NAMESPACES).filter(|rest| !rest.contains('/')) {
+            Some(_) if controllers => wait_for_the_end(server, &request("GET", path.clone(), "", ""))?,
+            Some(name) => {
+                let last = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"finalizers":[]}}}}"#);
+                server.send(&request("PUT", format!("{path}/finalize"), "application/json", &last))?;
+            }
+            None => {}
         }
     }
     Ok(())

@@ -1,7 +1,9 @@
-//! Masks over what differs between two runs of the same script: uids, revisions, times, ages, tokens.
+//! Masks over what differs between two runs of the same script: uids, revisions, times, ages, certificates, names that the server
+//! made up.
 //!
 //! Values that mean something are numbered in the order in which they appear, so that it shows whether two places have the same
-//! one: `$uid1`, `$rv2`. The others become `$time`, `$age`, `$rv`.
+//! one: `$uid1`, `$rv2`, `web-$made1`. The others become `$time`, `$age`, `$rv`. Lists of objects whose names were made up are
+//! sorted by what else is in them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -16,6 +18,8 @@ const RECENT: SignedDuration = SignedDuration::from_hours(24);
 static UID: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"));
+static CERTIFICATES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?s)-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\n?"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy]){1,2}$"));
 /// Revisions of the server in messages.
 static REVISION: LazyLock<Regex> = LazyLock::new(|| {
@@ -39,13 +43,15 @@ pub struct Masks {
     kept: Vec<(String, Value)>,
     uids: BTreeMap<String, usize>,
     revisions: BTreeMap<String, usize>,
+    /// Names that the server made up, and how they are shown.
+    names: BTreeMap<String, String>,
 }
 
 impl Masks {
     /// At the beginning of a run. What stands in the script itself is never masked.
     pub fn new(source: &str, now: Timestamp) -> Self {
-        let (kept, uids, revisions) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { source: source.to_owned(), now, kept, uids, revisions }
+        let (kept, uids, revisions, names) = (Vec::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { source: source.to_owned(), now, kept, uids, revisions, names }
     }
 
     /// Shows a value as this variable from now on.
@@ -61,6 +67,9 @@ impl Masks {
     pub fn apply(&mut self, answer: &mut Value) {
         if answer["body"]["openapi"].is_string() {
             self.document(&mut answer["body"]);
+        }
+        if let Some(Value::Array(items)) = answer.pointer_mut("/body/items") {
+            sort_made_up(items);
         }
         self.value(answer, Context::default());
     }
@@ -107,6 +116,7 @@ impl Masks {
         let is_bookmark = fields.get("type").and_then(Value::as_str) == Some("BOOKMARK");
         let of_list = kind.ends_with("List") || kind == "Table" || context.of_list && context.in_event;
         if context.in_metadata {
+            self.note_made_up(fields);
             if let Some(Value::String(version)) = fields.get_mut("resourceVersion")
                 && !version.is_empty()
             {
@@ -134,12 +144,7 @@ impl Masks {
                 causes.sort_by_key(Value::to_string);
             }
         }
-        for key in ["resourceRules", "nonResourceRules"] {
-            // Kubernetes goes through bindings in any order.
-            if let Some(Value::Array(rules)) = fields.get_mut(key) {
-                rules.sort_by_key(Value::to_string);
-            }
-        }
+        sort_what_has_no_order(fields);
         for column in fields.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten()
         {
             // Prose is not compared, and not copied either.
@@ -153,6 +158,17 @@ impl Masks {
                 in_cells: key == "cells" || context.in_cells,
             };
             self.value(field, inner);
+        }
+    }
+
+    /// A name that the server made up is shown without its random end, here and wherever it comes again.
+    fn note_made_up(&mut self, metadata: &serde_json::Map<String, Value>) {
+        let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, prefix) = (text("name"), text("generateName"));
+        let is_new = !prefix.is_empty() && name.starts_with(prefix) && !self.names.contains_key(name);
+        if is_new && !self.source.contains(name) {
+            let shown = format!("{prefix}$made{}", self.names.len() + 1);
+            self.names.insert(name.to_owned(), shown);
         }
     }
 
@@ -179,6 +195,10 @@ impl Masks {
                 masked = masked.replace(kept.as_str(), name);
             }
         }
+        for (name, shown) in &self.names {
+            masked = masked.replace(name.as_str(), shown);
+        }
+        masked = CERTIFICATES.replace_all(&masked, "$$certificates").into_owned();
         let (source, uids, now) = (&self.source, &mut self.uids, self.now);
         masked = replace(&UID, &masked, |found| {
             (!source.contains(found)).then(|| format!("$uid{}", number(uids, found)))
@@ -203,6 +223,42 @@ struct Context {
     of_list: bool,
     /// It is in a row of a table.
     in_cells: bool,
+}
+
+/// Kubernetes goes through bindings in any order, and has endpoints and their ports in the order of hashes.
+fn sort_what_has_no_order(fields: &mut serde_json::Map<String, Value>) {
+    let keys: &[&str] = if fields.contains_key("addressType") {
+        &["endpoints", "ports"]
+    } else if fields.contains_key("addresses") || fields.contains_key("notReadyAddresses") {
+        &["ports"]
+    } else {
+        &["resourceRules", "nonResourceRules", "subsets"]
+    };
+    for key in keys {
+        if let Some(Value::Array(items)) = fields.get_mut(*key) {
+            items.sort_by_key(|item| {
+                let mut item = item.clone();
+                if let Some(fields) = item.as_object_mut() {
+                    sort_what_has_no_order(fields);
+                }
+                item.to_string()
+            });
+        }
+    }
+}
+
+/// Sorts objects by what they have beside their metadata, then by labels: their order was that of names that were made up.
+fn sort_made_up(items: &mut [Value]) {
+    if items.iter().any(|item| item.pointer("/metadata/generateName").is_some()) {
+        items.sort_by_cached_key(|item| {
+            let mut rest = item.clone();
+            let metadata = rest["metadata"].take();
+            let prefix = metadata["generateName"].as_str().unwrap_or_default();
+            let name =
+                metadata["name"].as_str().filter(|name| prefix.is_empty() || !name.starts_with(prefix));
+            format!("{prefix}{} {rest} {}", name.unwrap_or_default(), metadata["labels"])
+        });
+    }
 }
 
 fn number(known: &mut BTreeMap<String, usize>, value: &str) -> usize {

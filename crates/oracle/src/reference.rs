@@ -1,4 +1,4 @@
-//! A real kube-apiserver with its etcd, for as long as scripts are recorded.
+//! A real kube-apiserver with its etcd, and its controllers where they are asked for, as long as scripts are recorded.
 
 use std::fs;
 use std::net::TcpListener;
@@ -26,8 +26,8 @@ pub struct Reference {
 
 impl Reference {
     /// Starts the programs `etcd` and `kube-apiserver` of a folder, with an API that is not served by default if one is asked
-    /// for: with its gate, for it has no effect without.
-    pub fn start(assets: &Path, serves: Option<&str>) -> Result<Self, String> {
+    /// for: with its gate, for it has no effect without; and, where they are asked for, with all of its controllers.
+    pub fn start(assets: &Path, serves: Option<&str>, controllers: bool) -> Result<Self, String> {
         let data = std::env::temp_dir().join(format!("oracle-{}", std::process::id()));
         let token = "admin-token".to_owned();
         let [port, clients, peers] = [free_port()?, free_port()?, free_port()?];
@@ -57,8 +57,45 @@ impl Reference {
         ];
         let server: Vec<String> = server.into_iter().chain(asked.into_iter().flatten()).collect();
         reference.spawn(&assets.join("kube-apiserver"), &server)?;
-        reference.wait()?;
+        reference.wait("/readyz")?;
+        if controllers {
+            reference.start_controllers(&assets.join("kube-controller-manager"))?;
+        }
         Ok(reference)
+    }
+
+    /// Each controller with the rights of its own account, as they are in clusters that people have.
+    fn start_controllers(&mut self, program: &Path) -> Result<(), String> {
+        let kubeconfig = self.data.join("kubeconfig");
+        let (url, token) = (&self.url, &self.token);
+        let text = format!(
+            "{{apiVersion: v1, kind: Config, current-context: it, contexts: [{{name: it, context: {{cluster: it, user: it}}}}], \
+             users: [{{name: it, user: {{token: {token}}}}}], \
+             clusters: [{{name: it, cluster: {{server: \"{url}\", insecure-skip-tls-verify: true}}}}]}}"
+        );
+        fs::write(&kubeconfig, text).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
+        let [certificate, key] = ["ca.crt", "ca.key"].map(|name| self.data.join(name).display().to_string());
+        let paths = ["-keyout", &key, "-out", &certificate];
+        openssl(
+            &[&["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=oracle"], &paths[..]].concat(),
+        )?;
+        let flags = [
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--secure-port={}", free_port()?),
+            format!("--cert-dir={}", self.data.display()),
+            "--leader-elect=false".to_owned(),
+            "--controllers=*".to_owned(),
+            "--use-service-account-credentials=true".to_owned(),
+            format!("--root-ca-file={certificate}"),
+            format!("--service-account-private-key-file={}", self.data.join("sa.key").display()),
+            format!("--cluster-signing-cert-file={certificate}"),
+            format!("--cluster-signing-key-file={key}"),
+        ];
+        self.spawn(program, &flags)?;
+        // What two of them make in every namespace.
+        let default = "/api/v1/namespaces/default";
+        self.wait(&format!("{default}/serviceaccounts/default"))?;
+        self.wait(&format!("{default}/configmaps/kube-root-ca.crt"))
     }
 
     fn prepare(&self) -> Result<(), String> {
@@ -66,16 +103,7 @@ impl Reference {
         fs::create_dir_all(&self.data).map_err(failed)?;
         let tokens = format!("{},admin,admin,system:masters\n", self.token);
         fs::write(self.data.join("tokens.csv"), tokens).map_err(failed)?;
-        let key = Command::new("openssl")
-            .args(["genrsa", "-out"])
-            .arg(self.data.join("sa.key"))
-            .arg("2048")
-            .stderr(Stdio::null())
-            .status();
-        match key {
-            Ok(status) if status.success() => Ok(()),
-            _ => Err("openssl makes the key of service accounts, and cannot be run".to_owned()),
-        }
+        openssl(&["genrsa", "-out", &self.data.join("sa.key").display().to_string(), "2048"])
     }
 
     fn spawn(&mut self, program: &Path, arguments: &[String]) -> Result<(), String> {
@@ -90,11 +118,11 @@ impl Reference {
         Ok(())
     }
 
-    /// Asks until the server says that it is ready.
-    fn wait(&mut self) -> Result<(), String> {
+    /// Asks until the server has this: it says that it is ready, or a controller has made an object.
+    fn wait(&mut self, path: &str) -> Result<(), String> {
         let begin = Instant::now();
         let server = Curl::new(&self.url, &self.token);
-        let (path, headers) = ("/readyz".to_owned(), Vec::new());
+        let (path, headers) = (path.to_owned(), Vec::new());
         let ready = Request { method: "GET", path, headers, body: Vec::new(), lines: None };
         while begin.elapsed() < PATIENCE {
             if server.send(&ready).is_ok_and(|response| response.code == 200) {
@@ -118,6 +146,13 @@ impl Drop for Reference {
             let _ = process.wait();
         }
         let _ = fs::remove_dir_all(&self.data);
+    }
+}
+
+fn openssl(arguments: &[&str]) -> Result<(), String> {
+    match Command::new("openssl").args(arguments).stderr(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(format!("`openssl {}` cannot be run", arguments.join(" "))),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::answers::Answers;
 use crate::mask::Masks;
-use crate::script::{Case, Script, UNSET};
+use crate::script::{Case, SET, Script, UNSET};
 
 /// The namespace that every script has for itself.
 pub const NAMESPACE: &str = "space";
@@ -44,7 +44,7 @@ impl Response {
     }
 }
 
-/// What has to be there before a script begins; whether it was there before does not matter.
+/// What has to be there before a script begins. A controller may have made the account before.
 pub fn preparation() -> Vec<Request> {
     let post = |path: &str, body: &Value| Request {
         method: "POST",
@@ -55,14 +55,18 @@ pub fn preparation() -> Vec<Request> {
     };
     // Without its token, so that pods stay as they were sent.
     let account = json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
+    let accounts = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts");
+    let mut change = post(&format!("{accounts}/default"), &account);
+    (change.method, change.headers[0].1) = ("PATCH", media_type("merge-patch"));
     vec![
         post("/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})),
-        post(&format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts"), &account),
+        post(&accounts, &account),
+        change,
     ]
 }
 
 /// How often a request is made again whose answer is not yet the one that is waited for.
-const REPETITIONS: usize = 400;
+const REPETITIONS: usize = 1200;
 
 /// A script on its way.
 pub struct Run<'a> {
@@ -112,7 +116,15 @@ impl<'a> Run<'a> {
     pub fn respond(&mut self, response: &Response) -> Result<(), String> {
         let Some(case) = self.script.cases.get(self.next) else { return Ok(()) };
         let mut answer = read(case, response);
-        let stands = |(at, wanted): (&String, &Value)| answer.pointer(at) == Some(wanted);
+        let stands = |(at, wanted): (&String, &Value)| {
+            let mut wanted = wanted.clone();
+            self.fill_value(&mut wanted);
+            match (answer.pointer(at), wanted.as_str()) {
+                (found, Some(UNSET)) => found.is_none(),
+                (found, Some(SET)) => found.is_some(),
+                (found, _) => found == Some(&wanted),
+            }
+        };
         if !case.until.iter().all(stands) {
             self.repeated += 1;
             let patience = if self.repeated < REPETITIONS { Ok(()) } else { Err(format!("{answer}")) };

@@ -14,6 +14,9 @@ pub struct Script {
     pub about: String,
     /// An API that the server serves only where somebody asks for it, such as `admissionregistration.k8s.io/v1beta1`.
     pub serves: Option<String>,
+    /// It is about what controllers do, and so is played where they run: see [`crate::Replay`].
+    #[serde(default)]
+    pub controllers: bool,
     /// Texts that requests may use as `$name`.
     #[serde(default, rename = "let")]
     pub variables: BTreeMap<String, String>,
@@ -74,7 +77,7 @@ pub struct Case {
     /// The answer is a stream of which so many events are read.
     pub events: Option<usize>,
     /// The request is made again until the answer has these values: a JSON pointer, such as `/body/kind` or `/code`, and
-    /// what stands there.
+    /// what stands there; `$unset` for nothing, `$set` for anything.
     #[serde(default)]
     pub until: BTreeMap<String, Value>,
     /// Variables that are read from the answer: a name, and the JSON pointer of its value.
@@ -82,8 +85,10 @@ pub struct Case {
     pub keep: BTreeMap<String, String>,
 }
 
-/// The value of a change that takes something away.
+/// The value of a change that takes something away, and what waits for nothing to be there.
 pub(crate) const UNSET: &str = "$unset";
+/// What waits for anything to be there.
+pub(crate) const SET: &str = "$set";
 
 impl Script {
     /// Reads a script; rows of cases become cases.

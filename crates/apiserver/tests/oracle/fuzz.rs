@@ -3,9 +3,7 @@
 //!
 //! `FUZZ_ROUNDS=100 FUZZ_SEED=7 cargo test -p apiserver --test oracle bent` is a long run with other places.
 
-use std::fs;
-
-use oracle::{Request, Response, Run, Script};
+use oracle::{Request, Response, Run};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -205,10 +203,9 @@ async fn bent_requests_are_answered() {
         oracle::fixtures(&std::env::var("ORACLE").unwrap_or_default()).unwrap().iter().enumerate()
     {
         let mut dice = Dice((seed << 32) + u64::try_from(index).unwrap());
-        let source = fs::read_to_string(&fixture.script).unwrap();
-        let script = Script::parse(&source).unwrap();
-        // A webhook that nobody can reach is a failure that the server has to tell.
-        if !script.hooks.is_empty() {
+        let (script, source) = fixture.read().unwrap();
+        // A webhook that nobody can reach is a failure that the server has to tell; there are no controllers to wait for.
+        if !script.hooks.is_empty() || script.controllers {
             continue;
         }
         let server = Server::start(script.serves.as_deref()).await;

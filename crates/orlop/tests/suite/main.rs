@@ -13,5 +13,6 @@ mod lifecycle;
 mod many_servers;
 mod observation;
 mod operators;
+mod oracle;
 mod readme;
 mod server;

@@ -1,0 +1,116 @@
+//! Scripts once more, against another server: where its answers differ from the recorded ones.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::allowed::AllowedDifferences;
+use crate::answers::{Answers, read_answers};
+use crate::compare::compare;
+use crate::files::{Fixture, allow_list, fixtures};
+use crate::hooks::Hooks;
+use crate::run::{Request, Response, Run, preparation};
+use crate::script::Script;
+
+/// Which scripts are played again.
+pub struct Replay<'a> {
+    /// Those whose name contains this.
+    pub filter: &'a str,
+    /// Those that are about what controllers do, or the others.
+    pub controllers: bool,
+}
+
+impl Replay<'_> {
+    /// Plays each script against a server of its own; `pause` lets a server go on before it is asked the same again.
+    ///
+    /// # Errors
+    /// Every difference that nobody allowed, and every allowed one that is not there.
+    pub async fn run<Server>(
+        &self,
+        start: impl AsyncFn(&Script) -> Server,
+        send: impl AsyncFn(&Server, &Request) -> Response,
+        pause: impl AsyncFn(),
+    ) -> Result<(), String> {
+        let text = fs::read_to_string(allow_list()).map_err(|error| error.to_string())?;
+        let allowed = AllowedDifferences::parse(&text)?;
+        let (mut report, mut cases) = (Vec::new(), 0);
+        for fixture in fixtures(self.filter).map_err(|error| error.to_string())? {
+            let (script, source) = fixture.read()?;
+            if script.controllers != self.controllers {
+                continue;
+            }
+            let expected = recorded(&fixture, &script)?;
+            let server = start(&script).await;
+            let played = play(&script, &source, async |request| send(&server, request).await, &pause).await;
+            cases += script.cases.len();
+            match played {
+                Ok(found) => report.extend(differences(&fixture, &script, (&expected, &found), &allowed)),
+                Err(problem) => report.push(format!("{}: {problem}", fixture.name)),
+            }
+        }
+        if self.filter.is_empty() {
+            let stale = allowed.stale(self.controllers).into_iter();
+            report.extend(stale.map(|entry| {
+                format!("allowed.yaml: there is no difference at {} of {}", entry.at, entry.case)
+            }));
+        }
+        if report.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{} of {cases} cases differ\n\n{}\n", report.len(), report.join("\n\n")))
+    }
+}
+
+/// The answers of a script, which must be those of the script as it is now.
+fn recorded(fixture: &Fixture, script: &Script) -> Result<Answers, String> {
+    let named = |problem: &dyn std::fmt::Display| format!("{}: {problem}", fixture.name);
+    let text = fs::read_to_string(&fixture.answers).map_err(|error| named(&error))?;
+    let answers = read_answers(&text).map_err(|problem| named(&problem))?;
+    let names: BTreeSet<&String> = script.cases.iter().map(|case| &case.case).collect();
+    if names.into_iter().eq(answers.keys()) {
+        Ok(answers)
+    } else {
+        Err(named(&"its answers are not of this script: cargo xtask oracle record"))
+    }
+}
+
+async fn play(
+    script: &Script,
+    source: &str,
+    send: impl AsyncFn(&Request) -> Response,
+    pause: impl AsyncFn(),
+) -> Result<Answers, String> {
+    for request in preparation() {
+        send(&request).await;
+    }
+    let hooks = Hooks::start(&script.hooks)?;
+    let mut run = Run::new(script, source, jiff::Timestamp::now());
+    while let Some(request) = run.request() {
+        let request = hooks.outward(request?);
+        let response = match hooks.own(&request) {
+            Some(response) => response,
+            None => hooks.inward(send(&request).await),
+        };
+        run.respond(&response)?;
+        if run.waits() {
+            pause().await;
+        }
+    }
+    Ok(run.finish())
+}
+
+/// The differences of a script that nobody allowed, case by case.
+fn differences(
+    fixture: &Fixture,
+    script: &Script,
+    (expected, found): (&Answers, &Answers),
+    allowed: &AllowedDifferences,
+) -> Vec<String> {
+    let of_case = |name: &String| {
+        let case = format!("{}: {name}", fixture.name);
+        let mut differences = compare(&expected[name], &found[name]);
+        differences.retain(|difference| !allowed.allow(&case, difference));
+        let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
+        (!lines.is_empty()).then(|| format!("{case}\n{}", lines.join("\n")))
+    };
+    script.cases.iter().filter_map(|case| of_case(&case.case)).collect()
+}

@@ -1,0 +1,77 @@
+//! What controllers make of objects, beside what those of Kubernetes made of them.
+//!
+//! `ORACLE=endpoints cargo test -p orlop --test suite oracle` compares only the scripts whose name contains that text.
+
+use std::{fs, time::Duration};
+
+use http_body_util::BodyExt;
+use kube::{
+    Client, Config,
+    client::Body,
+    config::{AuthInfo, KubeConfigOptions, Kubeconfig},
+};
+use oracle::{Replay, Request, Response, Script};
+use tokio::time::{sleep, timeout};
+
+use crate::server::{PATIENCE, Server};
+
+/// How long a server works on before it is asked the same again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server with its controllers, as the administrator of the recorder sees it.
+struct Controlled {
+    client: Client,
+    _server: Server,
+    _folder: tempfile::TempDir,
+}
+
+impl Controlled {
+    async fn start(script: &Script) -> Self {
+        assert!(script.serves.is_none(), "no script about controllers asks for another API yet");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let tokens = folder.path().join("tokens.csv");
+        fs::write(&tokens, "admin-token,admin,admin,system:masters\n").expect("the folder is ours");
+        let plugins = "--enable-admission-plugins=ServiceAccount,StorageObjectInUseProtection";
+        let tokens = format!("--token-auth-file={}", tokens.display());
+        let server = Server::start("up", &folder.path().join("data"), &[plugins, &tokens]).await;
+        let kubeconfig = Kubeconfig::read_from(&server.kubeconfig).expect("the server has written it");
+        let options = KubeConfigOptions::default();
+        let mut config =
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("it names a context");
+        config.auth_info = AuthInfo { token: Some("admin-token".to_owned().into()), ..AuthInfo::default() };
+        let client = Client::try_from(config).expect("its certificates can be used");
+        Self { client, _server: server, _folder: folder }
+    }
+
+    async fn send(&self, request: &Request) -> Response {
+        let mut wire = http::Request::builder().method(request.method).uri(&request.path);
+        wire = wire.header("user-agent", "oracle");
+        for (key, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
+            wire = wire.header(key, value);
+        }
+        let exchange = async {
+            let wire = wire.body(Body::from(request.body.clone())).expect("scripts have requests");
+            let sent = self.client.send(wire).await.expect("the server answers");
+            let (head, mut body) = sent.into_parts();
+            let lines = request.lines.filter(|_| head.status.is_success()).unwrap_or(usize::MAX);
+            let mut bytes = Vec::new();
+            while bytes.iter().filter(|byte| **byte == b'\n').count() < lines {
+                let Some(frame) = body.frame().await else { break };
+                bytes.extend_from_slice(&frame.expect("the answer is whole").into_data().unwrap_or_default());
+            }
+            let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let headers = head.headers.iter().map(|(key, value)| (key.to_string(), text(value))).collect();
+            Response { code: head.status.as_u16(), headers, body: bytes }
+        };
+        timeout(PATIENCE, exchange).await.unwrap_or_else(|_| panic!("{} hangs", request.path))
+    }
+}
+
+#[tokio::test]
+async fn controllers_do_what_those_of_kubernetes_do() {
+    let filter = std::env::var("ORACLE").unwrap_or_default();
+    let replay = Replay { filter: &filter, controllers: true };
+    let send = async |server: &Controlled, request: &Request| server.send(request).await;
+    let compared = replay.run(Controlled::start, send, async || sleep(PAUSE).await).await;
+    compared.unwrap_or_else(|report| panic!("{report}"));
+}
