@@ -111,6 +111,20 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
     pub(crate) disable_admission_plugins: Vec<String>,
 
+    /// Run these controllers
+    ///
+    /// A list in which '*' stands for all of them, NAME switches one on and -NAME switches one off, as in
+    /// kube-controller-manager: --controllers='*,-namespace-controller', or --controllers='' for none.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "*",
+        allow_hyphen_values = true,
+        help_heading = "What is kept in order"
+    )]
+    pub(crate) controllers: Vec<String>,
+
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 

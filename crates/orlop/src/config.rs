@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use apiserver::admission::Switches;
+use controller::{housekeeping::CONTROLLERS, manager::Selection};
 use process::{listen::ListenAddress, logging::LogConfig, telemetry::Endpoint, tls::ClientCaVerifier};
 use store::Durability;
 
@@ -29,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) tokens: Vec<StaticToken>,
     /// Which admission plugins are on.
     pub(crate) plugins: Switches,
+    /// Which controllers are on.
+    pub(crate) controllers: Selection,
     pub(crate) access: Access,
     pub(crate) log: LogConfig,
     pub(crate) otlp_endpoint: Option<Endpoint>,
@@ -70,6 +73,7 @@ impl Config {
         let plugins = Switches::default()
             .with(&args.enable_admission_plugins, &args.disable_admission_plugins)
             .context("the admission plugins cannot be switched so")?;
+        let controllers = Selection::new(&args.controllers, CONTROLLERS).context("--controllers")?;
         let data = data.folder(environment)?;
         let data = std::path::absolute(&data).with_context(|| format!("{} is no folder", data.display()))?;
         let database = match postgres {
@@ -98,6 +102,7 @@ impl Config {
             database,
             client_ca,
             tokens,
+            controllers,
             access: Access::new(access)?,
             log: log.config(),
             plugins,
@@ -158,6 +163,17 @@ mod tests {
         assert!(!switched.plugins.is_on("Priority") && switched.plugins.is_on("LimitRanger"));
         let error = format!("{:#}", config(&["--enable-admission-plugins=Nope"]).unwrap_err());
         assert!(error.ends_with("enable-admission-plugins plugin \"Nope\" is unknown"), "{error}");
+    }
+
+    #[test]
+    fn controllers_are_switched_as_in_kubernetes_and_unknown_ones_refused() {
+        let is_on = |list| config(&[list]).unwrap().controllers.is_on("namespace-controller");
+        assert!(config(&[]).unwrap().controllers.is_on("namespace-controller"));
+        assert!(is_on("--controllers=namespace-controller"));
+        assert!(!is_on("--controllers=*,-namespace-controller"));
+        assert!(!is_on("--controllers=-namespace-controller"));
+        let error = format!("{:#}", config(&["--controllers=*,-nope"]).unwrap_err());
+        assert!(error.contains("\"nope\" is not in the list of known controllers: "), "{error}");
     }
 
     #[test]

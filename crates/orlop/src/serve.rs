@@ -10,7 +10,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use apiserver::{ApiServer, ApiService, auth::Identity};
+use apiserver::ApiServer;
+use controller::manager::Settings;
 use process::{
     Shutdown, Supervisor, files, logging,
     pki::Pki,
@@ -24,7 +25,7 @@ use prometheus_client::registry::Registry;
 use store::Store;
 use tokio::time::timeout;
 
-use crate::{callers, config::Config, database, kubeconfig, namespaces, renewal::Renewal};
+use crate::{callers, config::Config, controllers, database, kubeconfig, renewal::Renewal};
 
 /// What the store may take to close. Every acknowledged write is safe before it begins.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
@@ -107,9 +108,9 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     // Not before the database is ours: the server that has it may have written the file.
     kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
         .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
-    let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
-    let namespaces = namespaces::run(ApiService::new(api.clone(), itself), shutdown.clone());
-    supervisor.start("the end of namespaces", namespaces);
+    let settings = Settings { root_ca: pki.ca.clone() };
+    let controllers = controllers::run(api.clone(), config.controllers.clone(), settings, shutdown.clone());
+    supervisor.start("the controllers", controllers);
     let tls = tls::server_config(Arc::clone(&serving), &clients);
     let requests = apiserver::serve(
         listener,

@@ -1,8 +1,12 @@
-//! Which namespaces have to end, and that nothing stays behind in one that did.
+//! That nothing stays behind in a namespace that ends.
 
-use apiserver::{ApiServer, auth::Identity};
+use std::time::Duration;
+
+use http::Method;
+use http_body_util::{BodyExt, Full};
 use pgtest::PgServer;
 use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
 use store::Durability;
 use tokio::task::JoinSet;
 
@@ -13,46 +17,31 @@ use crate::database;
 /// Far more than the end of a namespace takes on a busy machine; only a test that fails waits for it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-#[test]
-fn only_a_terminating_namespace_with_the_finalizer_has_to_end() {
-    let namespace = |deleted: Option<&str>, finalizers: &[&str]| {
-        json!({
-            "metadata": {"name": "n", "deletionTimestamp": deleted},
-            "spec": {"finalizers": finalizers},
-        })
-    };
-    let now = Some("2026-01-01T00:00:00Z");
-    assert!(has_to_end(&namespace(now, &["kubernetes"])));
-    assert!(has_to_end(&namespace(now, &["other", "kubernetes"])));
-    assert!(!has_to_end(&namespace(None, &["kubernetes"])));
-    assert!(!has_to_end(&namespace(now, &["other"])));
-    assert!(!has_to_end(&json!({"metadata": {"deletionTimestamp": "x"}})));
-}
-
-/// Servers on one database, each with its own janitor.
+/// Servers on one database, each with its own controllers.
 struct Servers {
     apis: Vec<ApiService>,
-    janitors: JoinSet<Result<()>>,
+    controllers: JoinSet<Result<(), Infallible>>,
     shutdown: Shutdown,
 }
 
 impl Servers {
     async fn on(databases: &[Database]) -> Self {
-        let mut servers = Self { apis: vec![], janitors: JoinSet::new(), shutdown: Shutdown::new() };
+        let mut servers = Self { apis: vec![], controllers: JoinSet::new(), shutdown: Shutdown::new() };
         for database in databases {
             let store = database::open(database, &mut Registry::default()).await.unwrap();
             let api = ApiServer::builder(store).build().await.unwrap();
+            let all = Selection::new(&["*".to_owned()], CONTROLLERS).unwrap();
+            let controllers = run(api.clone(), all, Settings::default(), servers.shutdown.clone());
+            servers.controllers.spawn(controllers);
             let itself = Identity::authenticated("test", ["system:masters".to_owned()]);
-            let api = ApiService::new(api, itself);
-            servers.janitors.spawn(run(api.clone(), servers.shutdown.clone()));
-            servers.apis.push(api);
+            servers.apis.push(ApiService::new(api, itself));
         }
         servers
     }
 
     async fn stop(self) {
         self.shutdown.request();
-        for ended in self.janitors.join_all().await {
+        for ended in self.controllers.join_all().await {
             ended.unwrap();
         }
     }

@@ -1,0 +1,225 @@
+//! A controller: watches that name keys, a queue of them, and workers that reconcile.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Client;
+use process::Shutdown;
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+
+use crate::cache::Cache;
+use crate::queue::{Key, Queue};
+use crate::sources::{Change, Keeping, Passing, Sources};
+use crate::watch::{Listener, Target};
+use crate::{Error, Result};
+
+/// Failures of one key up to this are not worth a line: somebody else was faster, or is not there yet.
+const QUIET_FAILURES: u32 = 3;
+
+/// What brings the world closer to what is wanted.
+pub trait Reconcile: Send + Sync + 'static {
+    /// What is decided about as one.
+    type Key: Key;
+
+    /// Looks at what a key stands for, decides, and does it. A key says what to look at, never what to do: it comes at
+    /// the start, after changes, after failures and by time, and more often than needed.
+    fn reconcile(
+        &self,
+        key: &Self::Key,
+        context: &Context<Self::Key>,
+    ) -> impl Future<Output = Result<Next>> + Send;
+}
+
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// When something changes.
+    Done,
+    /// After this time, if nothing changes earlier.
+    After(Duration),
+}
+
+/// What a reconciler may use of its controller.
+pub struct Context<K> {
+    /// The keys that wait.
+    pub queue: Queue<K>,
+    /// The watches, for those that come and go.
+    pub sources: Sources,
+}
+
+impl<K> Clone for Context<K> {
+    fn clone(&self) -> Self {
+        Self { queue: self.queue.clone(), sources: self.sources.clone() }
+    }
+}
+
+/// A controller that has not been started yet.
+pub struct Controller<R: Reconcile> {
+    name: &'static str,
+    reconciler: R,
+    context: Context<R::Key>,
+    starts: Vec<Start>,
+    workers: usize,
+}
+
+/// A watch that begins with the controller.
+struct Start {
+    name: String,
+    client: Client,
+    target: Target,
+    listener: Box<dyn Listener>,
+}
+
+impl<R: Reconcile> Controller<R> {
+    /// A controller without watches, with one worker.
+    pub fn new(name: &'static str, reconciler: R) -> Self {
+        let context = Context { queue: Queue::default(), sources: Sources::default() };
+        Self { name, reconciler, context, starts: Vec::new(), workers: 1 }
+    }
+
+    /// Reconciles so many keys side by side.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// Watches objects, and reconciles the keys that `keys` names for each change. Nothing is remembered: after a watch
+    /// that had to begin anew, objects that went meanwhile are not mentioned.
+    #[must_use]
+    pub fn watch<T, I>(
+        self,
+        client: &Client,
+        target: Target,
+        mut keys: impl FnMut(&Change<'_, T>) -> I + Send + 'static,
+    ) -> Self
+    where
+        T: DeserializeOwned + 'static,
+        I: IntoIterator<Item = R::Key>,
+    {
+        let queue = self.context.queue.clone();
+        let each = move |change: &Change<'_, T>| keys(change).into_iter().for_each(|key| queue.add(key));
+        self.listen(client, target, Passing::new(each))
+    }
+
+    /// As [`Controller::watch`], and keeps the objects in a cache, which has a change before its keys are reconciled.
+    #[must_use]
+    pub fn watch_into<T, I>(
+        self,
+        cache: &Cache<T>,
+        client: &Client,
+        target: Target,
+        mut keys: impl FnMut(&Change<'_, T>) -> I + Send + 'static,
+    ) -> Self
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+        I: IntoIterator<Item = R::Key>,
+    {
+        let queue = self.context.queue.clone();
+        let each = move |change: &Change<'_, T>| keys(change).into_iter().for_each(|key| queue.add(key));
+        self.listen(client, target, Keeping::new(cache.clone(), each))
+    }
+
+    /// Watches with a listener of one's own.
+    #[must_use]
+    pub fn listen(mut self, client: &Client, target: Target, listener: impl Listener + 'static) -> Self {
+        let name = format!("{target}#{}", self.starts.len());
+        self.starts.push(Start { name, client: client.clone(), target, listener: Box::new(listener) });
+        self
+    }
+
+    /// What the watches and the queue are, for who makes keys in other ways.
+    #[must_use]
+    pub fn context(&self) -> Context<R::Key> {
+        self.context.clone()
+    }
+
+    /// Works until a stop is requested: first all present objects are seen, then keys are reconciled. What a worker is at
+    /// when the request comes it brings to its end.
+    pub async fn run(self, shutdown: Shutdown) {
+        let Self { name, reconciler, context, starts, workers } = self;
+        let _end = EndOfSources(context.sources.clone());
+        for Start { name, client, target, listener } in starts {
+            context.sources.start(name, &client, target, listener);
+        }
+        tokio::select! {
+            () = context.sources.synced() => tracing::debug!(controller = name, "started"),
+            () = shutdown.requested() => return,
+        }
+        let work = Arc::new(Work { name, reconciler, context });
+        let mut stop = std::pin::pin!(shutdown.requested());
+        // A worker is a task for one key, so that those who have nothing to do cost nothing.
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => break,
+                Some(_) = tasks.join_next() => {}
+                key = work.context.queue.next(), if tasks.len() < workers => {
+                    tasks.spawn(Arc::clone(&work).look_at(key));
+                }
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Watches end with their controller, also if that is dropped.
+struct EndOfSources(Sources);
+
+impl Drop for EndOfSources {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+struct Work<R: Reconcile> {
+    name: &'static str,
+    reconciler: R,
+    context: Context<R::Key>,
+}
+
+impl<R: Reconcile> Work<R> {
+    async fn look_at(self: Arc<Self>, key: R::Key) {
+        let looked = AssertUnwindSafe(self.reconciler.reconcile(&key, &self.context)).catch_unwind().await;
+        let panicked = |_| Err(Error::other("it panicked; this is a defect of the program"));
+        self.note(&key, looked.unwrap_or_else(panicked));
+    }
+
+    fn note(&self, key: &R::Key, outcome: Result<Next>) {
+        let queue = &self.context.queue;
+        match outcome {
+            Ok(next) => {
+                queue.forget(key);
+                if let Next::After(delay) = next {
+                    queue.add_after(key.clone(), delay);
+                }
+            }
+            Err(error) => {
+                let failures = queue.retry(key.clone());
+                if failures > QUIET_FAILURES {
+                    tracing::warn!(controller = self.name, ?key, failures, %error, "trying again");
+                } else {
+                    tracing::debug!(controller = self.name, ?key, failures, %error, "trying again");
+                }
+            }
+        }
+        queue.done(key);
+    }
+}
+
+/// A controller of any kind, ready to run.
+pub trait Run: Send {
+    /// Works until a stop is requested.
+    fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()>;
+}
+
+impl<R: Reconcile> Run for Controller<R> {
+    fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()> {
+        (*self).run(shutdown).boxed()
+    }
+}

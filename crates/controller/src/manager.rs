@@ -1,0 +1,138 @@
+//! Many controllers of one process: which of them are on, each with a client of its own.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use kube::Client;
+use process::Shutdown;
+use thiserror::Error;
+use tokio::task::JoinSet;
+
+use crate::Run;
+
+/// A controller that can be switched on by its name.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// The service account that it acts as.
+    pub account: &'static str,
+    /// Puts it together.
+    pub controller: fn(&Setup) -> Box<dyn Run>,
+}
+
+/// What a controller is made from.
+#[derive(Clone)]
+pub struct Setup {
+    /// A client that acts as the controller.
+    pub client: Client,
+    /// What the process knows.
+    pub settings: Arc<Settings>,
+}
+
+/// What controllers have to know of the process that they run in.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The certificates by which clients know the server, as PEM.
+    pub root_ca: String,
+}
+
+/// Which controllers are on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection(Vec<String>);
+
+/// A name that no controller has.
+#[derive(Debug, Error)]
+#[error("{name:?} is not in the list of known controllers: {}", known.join(", "))]
+pub struct UnknownController {
+    name: String,
+    known: Vec<&'static str>,
+}
+
+impl Selection {
+    /// Reads a list such as `*`, `-garbage-collector-controller`: the first that says something about a name counts, and
+    /// a star means all others. An empty list is none.
+    ///
+    /// # Errors
+    /// When it names a controller that is not there.
+    pub fn new(list: &[String], entries: &[Entry]) -> Result<Self, UnknownController> {
+        let list: Vec<String> = list.iter().filter(|item| !item.is_empty()).cloned().collect();
+        for item in &list {
+            let name = item.strip_prefix('-').unwrap_or(item);
+            if item != "*" && !entries.iter().any(|entry| entry.name == name) {
+                let known = entries.iter().map(|entry| entry.name).collect();
+                return Err(UnknownController { name: name.to_owned(), known });
+            }
+        }
+        Ok(Self(list))
+    }
+
+    /// Whether a controller is on.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        let says = |item: &String| match item.strip_prefix('-') {
+            None if item == name => Some(true),
+            Some(off) if off == name => Some(false),
+            _ => None,
+        };
+        self.0.iter().find_map(says).unwrap_or_else(|| self.0.iter().any(|item| item == "*"))
+    }
+}
+
+/// Runs the selected controllers until a stop is requested. `client` makes a client that acts as a service account.
+///
+/// # Errors
+/// Never; the type is what supervisors want.
+pub async fn run(
+    entries: &'static [Entry],
+    selection: Selection,
+    client: impl Fn(&str) -> Client + Send,
+    settings: Settings,
+    shutdown: Shutdown,
+) -> Result<(), Infallible> {
+    let settings = Arc::new(settings);
+    let mut tasks = JoinSet::new();
+    for Entry { account, controller, .. } in entries.iter().filter(|entry| selection.is_on(entry.name)) {
+        let setup = Setup { client: client(account), settings: Arc::clone(&settings) };
+        tasks.spawn(controller(&setup).run(shutdown.clone()));
+    }
+    shutdown.requested().await;
+    while tasks.join_next().await.is_some() {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(list: &[&str]) -> Result<Selection, UnknownController> {
+        fn never(_: &Setup) -> Box<dyn Run> {
+            unreachable!("only names are looked at")
+        }
+        let entries = ["one", "two", "three"].map(|name| Entry { name, account: name, controller: never });
+        Selection::new(&list.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>(), &entries)
+    }
+
+    #[test]
+    fn the_first_that_says_something_counts_and_a_star_is_all_others() {
+        let cases: [(&[&str], [bool; 3]); 7] = [
+            (&[""], [false, false, false]),
+            (&["*"], [true, true, true]),
+            (&["*", "-two"], [true, false, true]),
+            (&["-two", "*"], [true, false, true]),
+            (&["two"], [false, true, false]),
+            (&["-two"], [false, false, false]),
+            (&["two", "-two", "*"], [true, true, true]),
+        ];
+        for (list, expected) in cases {
+            let selection = selection(list).unwrap();
+            assert_eq!(["one", "two", "three"].map(|name| selection.is_on(name)), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_known_ones() {
+        let error = selection(&["*", "-four"]).unwrap_err().to_string();
+        assert_eq!(error, "\"four\" is not in the list of known controllers: one, two, three");
+    }
+}

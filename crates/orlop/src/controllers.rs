@@ -1,0 +1,53 @@
+//! The housekeeping controllers in the process of the server: what they do is requests like those of every client.
+
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+
+use apiserver::{ApiServer, ApiService, auth::Identity};
+use controller::housekeeping::CONTROLLERS;
+use controller::manager::{self, Selection, Settings};
+use http::{HeaderValue, Request, header};
+use kube::client::Body;
+use process::Shutdown;
+use tower_service::Service;
+
+/// Whom managed fields and logs name.
+const USER_AGENT: HeaderValue = HeaderValue::from_static("kube-controller-manager");
+
+/// Runs the selected controllers until a stop is requested.
+pub(crate) async fn run(
+    api: ApiServer,
+    selection: Selection,
+    settings: Settings,
+    shutdown: Shutdown,
+) -> Result<(), Infallible> {
+    manager::run(CONTROLLERS, selection, |account| client(&api, account), settings, shutdown).await
+}
+
+/// A client that acts as a service account of the system.
+fn client(api: &ApiServer, account: &str) -> kube::Client {
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"].map(str::to_owned);
+    let identity = Identity::authenticated(format!("system:serviceaccount:kube-system:{account}"), groups);
+    kube::Client::new(InProcess(ApiService::new(api.clone(), identity)), "default")
+}
+
+/// The server, as the client library wants it.
+struct InProcess(ApiService);
+
+impl Service<Request<Body>> for InProcess {
+    type Response = <ApiService as Service<Request<Body>>>::Response;
+    type Error = Infallible;
+    type Future = <ApiService as Service<Request<Body>>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<Request<Body>>::poll_ready(&mut self.0, context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        request.headers_mut().insert(header::USER_AGENT, USER_AGENT);
+        self.0.call(request)
+    }
+}
+
+#[cfg(test)]
+mod tests;
