@@ -44,6 +44,14 @@ impl Error {
         self.code() == 409
     }
 
+    /// The namespace is being deleted, and takes nothing new.
+    #[must_use]
+    pub fn is_of_ending_namespace(&self) -> bool {
+        let Self::Refused(status) = self else { return false };
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+    }
+
     /// The method is not offered for this resource.
     #[must_use]
     pub fn is_not_allowed(&self) -> bool {

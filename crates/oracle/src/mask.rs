@@ -150,6 +150,12 @@ impl Masks {
             // Prose is not compared, and not copied either.
             column.as_object_mut().and_then(|column| column.remove("description"));
         }
+        // Managers have fields of lists by the keys of their entries, and owners are entries by their uids.
+        let with_uids: Vec<String> = fields.keys().filter(|key| UID.is_match(key)).cloned().collect();
+        for key in with_uids {
+            let (masked, field) = (self.text(&key, context), fields.remove(&key).unwrap_or_default());
+            fields.insert(masked, field);
+        }
         for (key, field) in fields.iter_mut() {
             let inner = Context {
                 in_metadata: key == "metadata",

@@ -1,0 +1,75 @@
+//! The controller that mirrors Endpoints: watches them, their Services and the slices, and does what was decided.
+
+use kube::Client;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::made::{Endpoints, MANAGED_BY, SERVICE_NAME, Slice};
+use super::mirror::{self, CONTROLLER};
+use super::publish::{execute, slices_of};
+use super::view::Texts;
+use super::{ENDPOINTS, SERVICES, SLICES};
+use crate::manager::Setup;
+use crate::{Cache, Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Target};
+
+/// Endpoints that are looked at side by side.
+const WORKERS: usize = 5;
+
+/// Whether a Service selects Pods.
+#[derive(Default, Deserialize, PartialEq)]
+struct Selecting {
+    #[serde(default)]
+    spec: SelectingSpec,
+}
+
+#[derive(Default, Deserialize, PartialEq)]
+struct SelectingSpec {
+    #[serde(default)]
+    selector: Texts,
+}
+
+impl Selecting {
+    fn selects(&self) -> bool {
+        !self.spec.selector.is_empty()
+    }
+}
+
+struct Copying {
+    client: Client,
+    services: Cache<Selecting>,
+    slices: Cache<Slice>,
+}
+
+/// The controller that mirrors Endpoints.
+pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
+    let client = &setup.client;
+    let (services, slices) = (Cache::<Selecting>::default(), Cache::<Slice>::default());
+    let copying = Copying { client: client.clone(), services: services.clone(), slices: slices.clone() };
+    let own = format!("{MANAGED_BY}={CONTROLLER}");
+    Controller::new("endpointslice-mirroring-controller", copying)
+        .watch_into(&services, client, Target::all(SERVICES), |change| {
+            let selected = change.before.map(Selecting::selects);
+            let concerns = change.is_gone || selected != Some(change.object.selects());
+            concerns.then(|| change.key.clone())
+        })
+        .watch::<IgnoredAny, _>(client, Target::all(ENDPOINTS).metadata(), |change| [change.key.clone()])
+        .watch_into(&slices, client, Target::all(SLICES).labels(own), |change| {
+            let endpoints = change.object.label(SERVICE_NAME);
+            endpoints.map(|endpoints| ObjectKey::new(&change.key.namespace, endpoints))
+        })
+        .workers(WORKERS)
+}
+
+impl Reconcile for Copying {
+    type Key = ObjectKey;
+
+    async fn reconcile(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Next> {
+        let is_mirrored = self.services.get(key).is_some_and(|service| !service.selects());
+        let objects = Objects::new(&self.client, &ENDPOINTS.resource(), key.namespace());
+        let endpoints: Option<Endpoints> = if is_mirrored { objects.get(&key.name).await? } else { None };
+        let slices = slices_of(&self.slices, key);
+        let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
+        execute(&self.client, &self.slices, key, mirror::decide(endpoints.as_ref(), &slices)).await?;
+        Ok(Next::Done)
+    }
+}

@@ -1,0 +1,166 @@
+//! The controller of EndpointSlices: watches Services, Pods, nodes and slices, and does what was decided.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube::Client;
+use kube::api::{DeleteParams, Preconditions};
+use serde::Deserialize;
+
+use super::made::{MANAGED_BY, SERVICE_NAME, Slice, Step};
+use super::slices::{self, CONTROLLER, Known};
+use super::trigger::Seen;
+use super::view::{Pod, Service};
+use super::{NODES, PODS, SERVICES, SLICES, fitting};
+use crate::manager::Setup;
+use crate::{Cache, Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Target};
+
+/// Services that are looked at side by side.
+const WORKERS: usize = 5;
+
+/// Where a node is.
+#[derive(Default, Deserialize, PartialEq)]
+struct Node {
+    metadata: NodeMetadata,
+}
+
+#[derive(Default, Deserialize, PartialEq)]
+struct NodeMetadata {
+    #[serde(default)]
+    labels: NodeLabels,
+}
+
+#[derive(Default, Deserialize, PartialEq)]
+struct NodeLabels {
+    #[serde(rename = "topology.kubernetes.io/zone", default)]
+    zone: String,
+}
+
+struct Publishing {
+    client: Client,
+    services: Cache<Service>,
+    pods: Cache<Pod>,
+    nodes: Cache<Node>,
+    slices: Cache<Slice>,
+    seen: Mutex<HashMap<ObjectKey, Seen>>,
+}
+
+/// The controller of EndpointSlices.
+pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
+    let client = &setup.client;
+    let (services, pods) = (Cache::<Service>::default(), Cache::<Pod>::default());
+    let (nodes, slices) = (Cache::<Node>::default(), Cache::<Slice>::default());
+    let (services_of_pods, services_of_nodes, pods_of_nodes) =
+        (services.clone(), services.clone(), pods.clone());
+    let publishing = Publishing {
+        client: client.clone(),
+        services: services.clone(),
+        pods: pods.clone(),
+        nodes: nodes.clone(),
+        slices: slices.clone(),
+        seen: Mutex::default(),
+    };
+    let own = format!("{MANAGED_BY}={CONTROLLER}");
+    Controller::new("endpointslice-controller", publishing)
+        .watch_into(&services, client, Target::all(SERVICES), |change| [change.key.clone()])
+        .watch_into(&pods, client, Target::all(PODS), move |change| {
+            if change.before == Some(change.object) && !change.is_gone {
+                return Vec::new();
+            }
+            fitting(&services_of_pods, change.before.into_iter().chain([change.object]))
+        })
+        .watch_into(&nodes, client, Target::all(NODES).metadata(), move |change| {
+            if change.before == Some(change.object) && !change.is_gone {
+                return Vec::new();
+            }
+            let pods = pods_of_nodes.all();
+            let there =
+                pods.iter().map(|(_, pod)| &**pod).filter(|pod| pod.spec.node_name == change.key.name);
+            fitting(&services_of_nodes, there)
+        })
+        .watch_into(&slices, client, Target::all(SLICES).labels(own), |change| {
+            let service = change.object.label(SERVICE_NAME);
+            service.map(|service| ObjectKey::new(&change.key.namespace, service))
+        })
+        .workers(WORKERS)
+}
+
+impl Reconcile for Publishing {
+    type Key = ObjectKey;
+
+    async fn reconcile(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Next> {
+        let Some(service) = self.services.get(key) else {
+            self.seen().remove(key);
+            return Ok(Next::Done);
+        };
+        if !service.selects() {
+            return Ok(Next::Done);
+        }
+        let pods = self.pods.within(&key.namespace);
+        let pods: Vec<&Pod> =
+            pods.iter().map(|(_, pod)| &**pod).filter(|pod| service.fits(&pod.metadata.labels)).collect();
+        let slices = slices_of(&self.slices, key);
+        let zones = pods.iter().filter_map(|pod| {
+            let node = self.nodes.get(&ObjectKey::new("", &pod.spec.node_name))?;
+            Some((pod.spec.node_name.clone(), node.metadata.labels.zone.clone()))
+        });
+        let zones: BTreeMap<String, String> = zones.collect();
+        let trigger = self.seen().entry(key.clone()).or_default().trigger(&service, &pods);
+        let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
+        let known = Known { service: &service, pods: &pods, zones: &zones, slices: &slices, trigger };
+        let decision = slices::decide(&known);
+        if !decision.missing_nodes.is_empty() {
+            tracing::debug!(service = %key, nodes = ?decision.missing_nodes, "pods on nodes that are missing are left out");
+        }
+        execute(&self.client, &self.slices, key, decision.steps).await?;
+        Ok(Next::Done)
+    }
+}
+
+impl Publishing {
+    fn seen(&self) -> std::sync::MutexGuard<'_, HashMap<ObjectKey, Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The slices of a Service in a cache, without those whose deletion has begun.
+pub(super) fn slices_of(slices: &Cache<Slice>, service: &ObjectKey) -> Vec<Arc<Slice>> {
+    let all = slices.within(&service.namespace).into_iter().map(|(_, slice)| slice);
+    let own = all.filter(|slice| slice.label(SERVICE_NAME) == Some(&*service.name));
+    own.filter(|slice| slice.metadata.deletion_timestamp.is_none()).collect()
+}
+
+/// Does the steps. The cache knows them at once: a slice that is made twice would never be missed.
+pub(super) async fn execute(
+    client: &Client,
+    cache: &Cache<Slice>,
+    service: &ObjectKey,
+    steps: Vec<Step>,
+) -> Result<()> {
+    let objects = Objects::new(client, &SLICES.resource(), service.namespace());
+    let keep = |slice: Slice| {
+        let key = ObjectKey::new(&service.namespace, slice.name());
+        cache.insert(key, Arc::new(slice));
+    };
+    for step in steps {
+        match step {
+            Step::Create(slice) => match objects.create(&slice).await {
+                Ok(made) => keep(made),
+                // What ends takes nothing new, and everything with it.
+                Err(error) if error.is_of_ending_namespace() => return Ok(()),
+                Err(error) => return Err(error),
+            },
+            Step::Update(slice) => keep(objects.replace(slice.name(), &slice).await?),
+            Step::Delete(slice) => {
+                let preconditions = Preconditions {
+                    uid: slice.metadata.uid.clone(),
+                    resource_version: slice.metadata.resource_version.clone(),
+                };
+                let how = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+                objects.delete(slice.name(), &how).await?;
+                cache.remove(&ObjectKey::new(&service.namespace, slice.name()));
+            }
+        }
+    }
+    Ok(())
+}
