@@ -19,6 +19,8 @@ pub struct ServedType {
     pub is_namespaced: bool,
     /// What it offers, such as `list`.
     pub verbs: Vec<String>,
+    /// Whether its objects have a number of replicas as a part of their own.
+    pub has_scale: bool,
     /// Whether this is the version to use, of those that it has.
     pub is_preferred: bool,
 }
@@ -80,9 +82,10 @@ impl Served {
                 let reason = format!("stale GroupVersion discovery: {api_version}");
                 self.failures.insert(api_version.clone(), reason);
             }
-            for Resource { resource: plural, response_kind, scope, verbs } in resources {
+            for Resource { resource: plural, response_kind, scope, verbs, subresources } in resources {
                 self.types.push(ServedType {
                     is_preferred: known.insert(plural.clone()),
+                    has_scale: subresources.iter().any(|part| part.subresource == "scale"),
                     resource: ApiResource {
                         group: group.clone(),
                         version: version.clone(),
@@ -137,6 +140,13 @@ struct Resource {
     scope: String,
     #[serde(default)]
     verbs: Vec<String>,
+    #[serde(default)]
+    subresources: Vec<Subresource>,
+}
+
+#[derive(Deserialize)]
+struct Subresource {
+    subresource: String,
 }
 
 #[derive(Default, Deserialize)]

@@ -26,6 +26,8 @@ pub struct Entry {
 pub struct Setup {
     /// A client that acts as the controller.
     pub client: Client,
+    /// A client that acts as the process that runs all of them. It may list and watch everything: some controllers may only write.
+    pub manager: Client,
     /// What the process knows.
     pub settings: Arc<Settings>,
 }
@@ -79,21 +81,26 @@ impl Selection {
     }
 }
 
-/// Runs the selected controllers until a stop is requested. `client` makes a client that acts as a service account.
+/// Runs the selected controllers until a stop is requested. `client` makes a client that acts as a service account, or
+/// as the process that runs them.
 ///
 /// # Errors
 /// Never; the type is what supervisors want.
 pub async fn run(
     entries: &'static [Entry],
     selection: Selection,
-    client: impl Fn(&str) -> Client + Send,
+    client: impl Fn(Option<&str>) -> Client + Send,
     settings: Settings,
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
     let settings = Arc::new(settings);
-    let mut tasks = JoinSet::new();
+    let (mut tasks, manager) = (JoinSet::new(), client(None));
     for Entry { account, controller, .. } in entries.iter().filter(|entry| selection.is_on(entry.name)) {
-        let setup = Setup { client: client(account), settings: Arc::clone(&settings) };
+        let setup = Setup {
+            client: client(Some(account)),
+            manager: manager.clone(),
+            settings: Arc::clone(&settings),
+        };
         tasks.spawn(controller(&setup).run(shutdown.clone()));
     }
     shutdown.requested().await;

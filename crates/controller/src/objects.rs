@@ -89,6 +89,14 @@ impl Objects {
         found(self.send(self.requests.get(name, &GetParams::default())?).await)
     }
 
+    /// A part of one of them, such as `scale`, if it is there.
+    ///
+    /// # Errors
+    /// As [`Objects::get`].
+    pub async fn get_part<T: DeserializeOwned>(&self, part: &str, name: &str) -> Result<Option<T>> {
+        found(self.send(self.requests.get_subresource(part, name)?).await)
+    }
+
     /// The metadata of one of them, if it is there.
     ///
     /// # Errors

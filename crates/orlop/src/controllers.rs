@@ -24,10 +24,16 @@ pub(crate) async fn run(
     manager::run(CONTROLLERS, selection, |account| client(&api, account), settings, shutdown).await
 }
 
-/// A client that acts as a service account of the system.
-fn client(api: &ApiServer, account: &str) -> kube::Client {
+/// A client that acts as a service account of the system, or as the process that runs the controllers.
+fn client(api: &ApiServer, account: Option<&str>) -> kube::Client {
+    let Some(account) = account else {
+        return in_process(api, Identity::authenticated("system:kube-controller-manager", []));
+    };
     let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"].map(str::to_owned);
-    let identity = Identity::authenticated(format!("system:serviceaccount:kube-system:{account}"), groups);
+    in_process(api, Identity::authenticated(format!("system:serviceaccount:kube-system:{account}"), groups))
+}
+
+fn in_process(api: &ApiServer, identity: Identity) -> kube::Client {
     kube::Client::new(InProcess(ApiService::new(api.clone(), identity)), "default")
 }
 

@@ -1,5 +1,6 @@
 //! The controllers that keep a cluster in order, one module for each.
 
+mod disruption;
 mod endpoints;
 mod namespaces;
 
@@ -7,6 +8,11 @@ use crate::manager::Entry;
 
 /// All of them, by the names that Kubernetes has for them, with the service accounts that they act as.
 pub const CONTROLLERS: &[Entry] = &[
+    Entry {
+        name: "disruption-controller",
+        account: "disruption-controller",
+        controller: |setup| Box::new(disruption::controller(setup)),
+    },
     Entry {
         name: "endpoints-controller",
         account: "endpoint-controller",

@@ -38,6 +38,8 @@ impl Controlled {
         let options = KubeConfigOptions::default();
         let mut config =
             Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("it names a context");
+        // A refusal is an answer here, also where it invites to try again.
+        config.default_retry = false;
         config.auth_info = AuthInfo { token: Some("admin-token".to_owned().into()), ..AuthInfo::default() };
         let client = Client::try_from(config).expect("its certificates can be used");
         Self { client, _server: server, _folder: folder }
