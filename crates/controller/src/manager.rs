@@ -53,16 +53,20 @@ pub struct UnknownController {
 
 impl Selection {
     /// Reads a list such as `*`, `-garbage-collector-controller`: the first that says something about a name counts, and
-    /// a star means all others. An empty list is none.
+    /// a star means all others. An empty list is none. `beside` has the names of what the process runs by itself.
     ///
     /// # Errors
     /// When it names a controller that is not there.
-    pub fn new(list: &[String], entries: &[Entry]) -> Result<Self, UnknownController> {
+    pub fn new(
+        list: &[String],
+        entries: &[Entry],
+        beside: &[&'static str],
+    ) -> Result<Self, UnknownController> {
         let list: Vec<String> = list.iter().filter(|item| !item.is_empty()).cloned().collect();
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name).chain(beside.iter().copied()).collect();
         for item in &list {
             let name = item.strip_prefix('-').unwrap_or(item);
-            if item != "*" && !entries.iter().any(|entry| entry.name == name) {
-                let known = entries.iter().map(|entry| entry.name).collect();
+            if item != "*" && !known.contains(&name) {
                 return Err(UnknownController { name: name.to_owned(), known });
             }
         }
@@ -116,8 +120,9 @@ mod tests {
         fn never(_: &Setup) -> Box<dyn Run> {
             unreachable!("only names are looked at")
         }
-        let entries = ["one", "two", "three"].map(|name| Entry { name, account: name, controller: never });
-        Selection::new(&list.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>(), &entries)
+        let entries = ["one", "two"].map(|name| Entry { name, account: name, controller: never });
+        let list: Vec<String> = list.iter().map(|item| (*item).to_owned()).collect();
+        Selection::new(&list, &entries, &["three"])
     }
 
     #[test]

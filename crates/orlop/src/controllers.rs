@@ -14,6 +14,12 @@ use tower_service::Service;
 /// Whom managed fields and logs name.
 const USER_AGENT: HeaderValue = HeaderValue::from_static("kube-controller-manager");
 
+/// The controller of the status of policies, which the server has in itself.
+const POLICIES: &str = "validatingadmissionpolicy-status-controller";
+
+/// The controllers that are no clients.
+pub(crate) const OWN: &[&str] = &[POLICIES];
+
 /// Runs the selected controllers until a stop is requested.
 pub(crate) async fn run(
     api: ApiServer,
@@ -21,7 +27,14 @@ pub(crate) async fn run(
     settings: Settings,
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
-    manager::run(CONTROLLERS, selection, |account| client(&api, account), settings, shutdown).await
+    let checks_policies = selection.is_on(POLICIES);
+    let clients = manager::run(CONTROLLERS, selection, |account| client(&api, account), settings, shutdown.clone());
+    let policies = async {
+        if checks_policies {
+            apiserver::check_policies(api.clone(), shutdown).await;
+        }
+    };
+    tokio::join!(clients, policies).0
 }
 
 /// A client that acts as a service account of the system, or as the process that runs the controllers.

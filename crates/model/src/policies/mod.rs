@@ -19,6 +19,7 @@ mod type_check;
 mod type_check_tests;
 mod validating;
 
+pub use cel::Type;
 pub use cel::library::authorizer::{Authorizer, Check, Decision, ResourceCheck};
 
 pub use binding::{Binding, NotFound, ParamRef, Params};

@@ -30,7 +30,7 @@ impl Servers {
         for database in databases {
             let store = database::open(database, &mut Registry::default()).await.unwrap();
             let api = ApiServer::builder(store).build().await.unwrap();
-            let all = Selection::new(&["*".to_owned()], CONTROLLERS).unwrap();
+            let all = Selection::new(&["*".to_owned()], CONTROLLERS, OWN).unwrap();
             let controllers = run(api.clone(), all, Settings::default(), servers.shutdown.clone());
             servers.controllers.spawn(controllers);
             let itself = Identity::authenticated("test", ["system:masters".to_owned()]);

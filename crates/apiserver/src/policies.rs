@@ -1,0 +1,125 @@
+//! The status of admission policies: whether their expressions fit the types of the resources that they name.
+//!
+//! Kubernetes has a controller for this. Here it is a task of the server, because types are the server's own: what stands above
+//! the API would have to make them again from documents. It writes as that controller does, with its rights, through the verbs.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http_body_util::Full;
+use model::error::Error;
+use model::policies::{Kinds, Type, TypedKind, builtin_type, checked_status, custom_type, type_check};
+use model::{Resource, Revision, Selector};
+use process::Shutdown;
+use serde_json::{Value, json};
+use store::{EventKind, WatchScope};
+
+use crate::api::ApiServer;
+use crate::auth::{Connection, Identity};
+use crate::pages::Pages;
+use crate::registry::{Object, Registry, ResourceType};
+use crate::verbs::store_error;
+
+/// Whom the controller acts as.
+const ACCOUNT: &str = "system:serviceaccount:kube-system:validatingadmissionpolicy-status-controller";
+/// The manager that has the status.
+const MANAGER: &str = "validatingadmissionpolicy-status";
+const GROUP: &str = "admissionregistration.k8s.io";
+const PLURAL: &str = "validatingadmissionpolicies";
+/// How long to wait before the log is read again that could not be read.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Checks the types of policies whenever they are written, until a stop is requested.
+pub async fn check_policies(api: ApiServer, shutdown: Shutdown) {
+    let mut stop = std::pin::pin!(shutdown.requested());
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stop => return,
+            Err(error) = follow(&api) => {
+                tracing::warn!(%error, "the types of policies cannot be checked; trying again");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Looks at all policies, then at those that change.
+async fn follow(api: &ApiServer) -> Result<Infallible, Error> {
+    let resource = Resource::new(GROUP, PLURAL);
+    let mut pages = Pages::all_at_once(&api.store, resource.clone());
+    let mut revision = Revision::ZERO;
+    while let Some(page) = pages.next().await.map_err(store_error)? {
+        revision = page.revision;
+        for item in &page.items {
+            check(api, &item.value).await?;
+        }
+    }
+    let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
+    let mut watch = api.store.watch(scope, revision).await.map_err(store_error)?;
+    loop {
+        for event in watch.next().await.map_err(store_error)? {
+            if event.kind != EventKind::Deleted {
+                check(api, &event.change.value).await?;
+            }
+        }
+    }
+}
+
+/// Writes the status of a policy that has none yet of what it is now.
+async fn check(api: &ApiServer, stored: &[u8]) -> Result<(), Error> {
+    let policy: Object = serde_json::from_slice(stored).unwrap_or_default();
+    let part = |part: &str, field: &str| policy.get(part).and_then(|part| part.get(field));
+    let number = |value: Option<&Value>| value.and_then(Value::as_i64).unwrap_or_default();
+    if number(part("metadata", "generation")) <= number(part("status", "observedGeneration")) {
+        return Ok(());
+    }
+    let status = checked_status(&policy, &type_check(&policy, &Known(&api.registry())));
+    let name = part("metadata", "name").and_then(Value::as_str).unwrap_or_default();
+    let applied = json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name, "uid": part("metadata", "uid")},
+        "status": status,
+    });
+    let path = format!("/apis/{GROUP}/v1/{PLURAL}/{name}/status?fieldManager={MANAGER}&force=true");
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"].map(str::to_owned);
+    let request = Request::patch(&path)
+        .header(CONTENT_TYPE, "application/apply-patch+yaml")
+        .header(USER_AGENT, "kube-controller-manager")
+        .body(Full::new(Bytes::from(applied.to_string())))
+        .map_err(|error| Error::Internal { message: format!("{path}: {error}") })?;
+    let itself = Connection::InProcess(Identity::authenticated(ACCOUNT, groups));
+    match api.answer(&itself, request).await.status().as_u16() {
+        // One that was deleted meanwhile, or made again, needs no status of what it was.
+        200 | 404 | 409 => Ok(()),
+        code => Err(Error::Internal { message: format!("{path}: {code}") }),
+    }
+}
+
+/// The types of what a server serves.
+struct Known<'a>(&'a Registry);
+
+impl Known<'_> {
+    fn type_of(of: &ResourceType) -> Option<Type> {
+        match &of.custom {
+            Some(view) => custom_type(view.structural(), &of.kind),
+            None => builtin_type(&of.group, &of.version, &of.kind),
+        }
+    }
+}
+
+impl Kinds for Known<'_> {
+    fn of_resource(&self, group: &str, version: &str, plural: &str) -> Option<TypedKind> {
+        let served = self.0.find(group, version, plural)?;
+        Some(TypedKind { kind: served.kind.clone(), object: Self::type_of(served)? })
+    }
+
+    fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<Type> {
+        let found = self.0.of_version(group, version).find(|served| served.kind == kind)?;
+        Self::type_of(found)
+    }
+}
