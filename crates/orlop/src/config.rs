@@ -74,7 +74,8 @@ impl Config {
         let plugins = Switches::default()
             .with(&args.enable_admission_plugins, &args.disable_admission_plugins)
             .context("the admission plugins cannot be switched so")?;
-        let controllers = Selection::new(&args.controllers, CONTROLLERS, controllers::OWN).context("--controllers")?;
+        let controllers =
+            Selection::new(&args.controllers, CONTROLLERS, controllers::OWN).context("--controllers")?;
         let data = data.folder(environment)?;
         let data = std::path::absolute(&data).with_context(|| format!("{} is no folder", data.display()))?;
         let database = match postgres {

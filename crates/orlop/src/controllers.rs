@@ -28,7 +28,8 @@ pub(crate) async fn run(
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
     let checks_policies = selection.is_on(POLICIES);
-    let clients = manager::run(CONTROLLERS, selection, |account| client(&api, account), settings, shutdown.clone());
+    let clients =
+        manager::run(CONTROLLERS, selection, |account| client(&api, account), settings, shutdown.clone());
     let policies = async {
         if checks_policies {
             apiserver::check_policies(api.clone(), shutdown).await;
