@@ -219,6 +219,10 @@ impl Strategy for BuiltIn {
         (self.rules.forbids_deletion)(name)
     }
 
+    fn orphans(&self) -> Option<&'static str> {
+        self.rules.orphans
+    }
+
     fn schema(&self) -> Option<(&'static Schema, TypeId)> {
         Some((schema::builtin(), self.type_id))
     }

@@ -169,7 +169,7 @@ impl<R: Reconcile> Controller<R> {
 }
 
 /// Watches end with their controller, also if that is dropped.
-struct EndOfSources(Sources);
+pub(crate) struct EndOfSources(pub(crate) Sources);
 
 impl Drop for EndOfSources {
     fn drop(&mut self) {

@@ -76,6 +76,7 @@ pub mod discovery;
 mod error;
 pub mod events;
 pub mod housekeeping;
+pub mod leader;
 pub mod manager;
 mod objects;
 mod queue;

@@ -1,6 +1,5 @@
 //! Many controllers of one process: which of them are on, each with a client of its own.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use kube::Client;
@@ -87,16 +86,13 @@ impl Selection {
 
 /// Runs the selected controllers until a stop is requested. `client` makes a client that acts as a service account, or
 /// as the process that runs them.
-///
-/// # Errors
-/// Never; the type is what supervisors want.
 pub async fn run(
     entries: &'static [Entry],
     selection: Selection,
     client: impl Fn(Option<&str>) -> Client + Send,
     settings: Settings,
     shutdown: Shutdown,
-) -> Result<(), Infallible> {
+) {
     let settings = Arc::new(settings);
     let (mut tasks, manager) = (JoinSet::new(), client(None));
     for Entry { account, controller, .. } in entries.iter().filter(|entry| selection.is_on(entry.name)) {
@@ -109,7 +105,6 @@ pub async fn run(
     }
     shutdown.requested().await;
     while tasks.join_next().await.is_some() {}
-    Ok(())
 }
 
 #[cfg(test)]

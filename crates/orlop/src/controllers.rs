@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use apiserver::{ApiServer, ApiService, auth::Identity};
 use controller::housekeeping::CONTROLLERS;
+use controller::leader::{self, Lease};
 use controller::manager::{self, Selection, Settings};
 use http::{HeaderValue, Request, header};
 use kube::client::Body;
@@ -20,22 +21,43 @@ const POLICIES: &str = "validatingadmissionpolicy-status-controller";
 /// The controllers that are no clients.
 pub(crate) const OWN: &[&str] = &[POLICIES];
 
-/// Runs the selected controllers until a stop is requested.
+/// Runs the selected controllers until a stop is requested; with a lease, only while this process holds it.
 pub(crate) async fn run(
     api: ApiServer,
     selection: Selection,
     settings: Settings,
+    lease: Option<Lease>,
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
+    let work = |stop| run_here(&api, selection.clone(), settings.clone(), stop);
+    match lease {
+        None => work(shutdown).await,
+        Some(lease) => leader::lead(lease, shutdown, work).await,
+    }
+    Ok(())
+}
+
+async fn run_here(api: &ApiServer, selection: Selection, settings: Settings, stop: Shutdown) {
     let checks_policies = selection.is_on(POLICIES);
     let clients =
-        manager::run(CONTROLLERS, selection, |account| client(&api, account), settings, shutdown.clone());
+        manager::run(CONTROLLERS, selection, |account| client(api, account), settings, stop.clone());
     let policies = async {
         if checks_policies {
-            apiserver::check_policies(api.clone(), shutdown).await;
+            apiserver::check_policies(api.clone(), stop).await;
         }
     };
-    tokio::join!(clients, policies).0
+    tokio::join!(clients, policies);
+}
+
+/// The right to run the controllers, of which only one server has it that share a database. `address` is where this one is.
+pub(crate) fn lease(api: &ApiServer, address: &str) -> Lease {
+    let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
+    Lease {
+        client: in_process(api, itself),
+        namespace: "kube-system",
+        name: "orlop-controllers",
+        holder: format!("{address}_{}", uuid::Uuid::new_v4()),
+    }
 }
 
 /// A client that acts as a service account of the system, or as the process that runs the controllers.

@@ -25,7 +25,12 @@ use prometheus_client::registry::Registry;
 use store::Store;
 use tokio::time::timeout;
 
-use crate::{callers, config::Config, controllers, database, kubeconfig, renewal::Renewal};
+use crate::{
+    callers,
+    config::{Config, Database},
+    controllers, database, kubeconfig,
+    renewal::Renewal,
+};
 
 /// What the store may take to close. Every acknowledged write is safe before it begins.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
@@ -109,7 +114,10 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
         .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
     let settings = Settings { root_ca: pki.ca.clone() };
-    let controllers = controllers::run(api.clone(), config.controllers.clone(), settings, shutdown.clone());
+    let is_shared = matches!(config.database, Database::Postgres(_));
+    let lease = is_shared.then(|| controllers::lease(&api, &address));
+    let selection = config.controllers.clone();
+    let controllers = controllers::run(api.clone(), selection, settings, lease, shutdown.clone());
     supervisor.start("the controllers", controllers);
     let tls = tls::server_config(Arc::clone(&serving), &clients);
     let requests = apiserver::serve(

@@ -109,6 +109,11 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// Whether dependents are orphaned where a deletion does not say what becomes of them, and what the client is then told.
+    fn orphans(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The type of its objects: what strategic merge patches and OpenAPI documents know of it. Without one there are neither.
     fn schema(&self) -> Option<(&'static Schema, TypeId)> {
         None

@@ -10,8 +10,8 @@ use store::{Precondition, Stored, Write};
 
 use super::definition::has_moved;
 use super::metadata::{
-    self, FOREGROUND, ORPHAN, attributes, begin_deletion, grace, is_being_deleted, may_go, set_end,
-    set_finalizer, time,
+    self, FOREGROUND, ORPHAN, attributes, begin_deletion, finalizers, grace, is_being_deleted, may_go,
+    set_end, set_finalizer, time,
 };
 use super::options::{DeleteOptions, Propagation};
 use super::write::{ATTEMPTS, modified, now};
@@ -63,6 +63,9 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
             name: key.name.clone(),
             message: reason.to_owned(),
         });
+    }
+    if let Some(warning) = resource_type.strategy.orphans().filter(|_| options.propagation.is_none()) {
+        call.warnings.add(warning);
     }
     for _ in 0..ATTEMPTS {
         let Some(head) = call.api.store.get(key, None).await.map_err(store_error)? else {
@@ -128,7 +131,7 @@ pub async fn attempt(
 
 /// Makes of an object what it is when it shall be deleted. True if it goes at once.
 fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> bool {
-    if let Some(propagation) = options.propagation {
+    if let Some(propagation) = options.propagation.or_else(|| by_default(resource_type, object)) {
         set_finalizer(object, ORPHAN, propagation == Propagation::Orphan);
         set_finalizer(object, FOREGROUND, propagation == Propagation::Foreground);
     }
@@ -148,6 +151,12 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
         begin_deletion(resource_type, object, now(), 0);
     }
     false
+}
+
+/// What becomes of dependents where neither the options nor the finalizers of the object say it.
+fn by_default(resource_type: &ResourceType, object: &Object) -> Option<Propagation> {
+    let is_said = finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
+    (resource_type.strategy.orphans().is_some() && !is_said).then_some(Propagation::Orphan)
 }
 
 /// A deletion that has begun can end sooner, never later.

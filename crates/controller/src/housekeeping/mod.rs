@@ -2,6 +2,7 @@
 
 mod disruption;
 mod endpoints;
+mod garbage;
 mod namespaces;
 
 use crate::manager::Entry;
@@ -27,6 +28,11 @@ pub const CONTROLLERS: &[Entry] = &[
         name: "endpointslice-mirroring-controller",
         account: "endpointslicemirroring-controller",
         controller: |setup| Box::new(endpoints::mirroring(setup)),
+    },
+    Entry {
+        name: "garbage-collector-controller",
+        account: "generic-garbage-collector",
+        controller: |setup| Box::new(garbage::controller(setup)),
     },
     Entry {
         name: "namespace-controller",

@@ -98,6 +98,8 @@ pub struct KindRules {
     pub holds_deletion: fn(&Object) -> bool,
     /// Why an object with this name may never be deleted.
     pub forbids_deletion: fn(&str) -> Option<&'static str>,
+    /// Whether its dependents are orphaned where a deletion does not say what becomes of them, and what the client is then told.
+    pub orphans: Option<&'static str>,
     /// Fills in what the server hands out, before anything else is prepared: the new version, and the old one unless it
     /// is created.
     pub allocate: Option<Allocate>,
@@ -248,6 +250,7 @@ impl KindRules {
         prepare_delete: |_| {},
         holds_deletion: |_| false,
         forbids_deletion: |_| None,
+        orphans: None,
         allocate: None,
         claims: |_| BTreeSet::new(),
         ends_with: &[],

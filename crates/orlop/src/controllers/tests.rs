@@ -1,4 +1,6 @@
-//! That nothing stays behind in a namespace that ends.
+//! The controllers with a server in one process: that nothing stays behind in a namespace that ends, and who is collected.
+
+mod garbage;
 
 use std::time::Duration;
 
@@ -31,7 +33,8 @@ impl Servers {
             let store = database::open(database, &mut Registry::default()).await.unwrap();
             let api = ApiServer::builder(store).build().await.unwrap();
             let all = Selection::new(&["*".to_owned()], CONTROLLERS, OWN).unwrap();
-            let controllers = run(api.clone(), all, Settings::default(), servers.shutdown.clone());
+            let lease = matches!(database, Database::Postgres(_)).then(|| lease(&api, "test"));
+            let controllers = run(api.clone(), all, Settings::default(), lease, servers.shutdown.clone());
             servers.controllers.spawn(controllers);
             let itself = Identity::authenticated("test", ["system:masters".to_owned()]);
             servers.apis.push(ApiService::new(api, itself));
@@ -96,6 +99,16 @@ async fn end_while_filled(apis: &[ApiService], name: &str) {
     assert!(newest < Some(version(&ending)), "{newest:?} was made in a namespace that ends: {ending}");
     let (_, left) = call(&apis[0], Method::GET, &content, &Value::Null).await;
     assert_eq!(left["items"], json!([]));
+}
+
+/// Waits until something holds.
+async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
 async fn check(databases: &[Database]) {

@@ -70,3 +70,37 @@ async fn servers_that_make_services_side_by_side_never_give_out_the_same_twice()
         assert_eq!(distinct.len(), 2 * EACH, "{field}: {shown}");
     }
 }
+
+/// Who runs the controllers.
+async fn holder(server: &Server) -> String {
+    let line = "get lease orlop-controllers --namespace=kube-system --ignore-not-found --output=jsonpath={.spec.holderIdentity}";
+    kubectl::run(server, line).await
+}
+
+async fn until_held_by(asked: &Server, expected: &Server) {
+    let holds = async { while !holder(asked).await.starts_with(&format!("{}_", expected.address)) {} };
+    timeout(PATIENCE, holds).await.expect("it takes over");
+}
+
+#[tokio::test]
+async fn one_server_runs_the_controllers_and_another_takes_over_when_it_is_killed_or_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let postgres = PgServer::start().unwrap();
+    let url = postgres.create_database().unwrap();
+    let start =
+        async |name: &str| Server::start("serve", &folder.path().join(name), &["--postgres", &url]).await;
+    let mut first = start("first").await;
+    until_held_by(&first, &first).await;
+    let mut second = start("second").await;
+    for name in ["one", "two"] {
+        kubectl::run(&second, &format!("create namespace {name}")).await;
+    }
+    first.stop("KILL").await;
+    kubectl::run(&second, "delete namespace one").await;
+    until_held_by(&second, &second).await;
+
+    let third = start("third").await;
+    assert!(second.stop("TERM").await.success());
+    kubectl::run(&third, "delete namespace two").await;
+    until_held_by(&third, &third).await;
+}

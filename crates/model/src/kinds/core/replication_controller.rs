@@ -10,6 +10,7 @@ use crate::kinds::{KindRules, Object, SelectableField, Subresource};
 
 pub(super) const RULES: KindRules = KindRules {
     kind: "ReplicationController",
+    orphans: Some(""),
     default,
     prepare_create: |object| {
         object.insert("status".to_owned(), serde_json::json!({"replicas": 0}));

@@ -27,9 +27,13 @@ const LEGACY_JOB_NAME: &str = "job-name";
 const INDEXED: &str = "Indexed";
 const NON_INDEXED: &str = "NonIndexed";
 
+/// What a client is told who deletes a Job and does not say what becomes of its pods.
+const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 pub(super) const RULES: KindRules = KindRules {
     group: "batch",
     kind: "Job",
+    orphans: Some(PODS_STAY),
     default,
     prepare_create: |object| {
         if !is_true(object, &["spec", "manualSelector"]) {
