@@ -143,6 +143,9 @@ impl<'a> Run<'a> {
             self.masks.keep(name, value);
             self.variables.insert(name.clone(), value.clone());
         }
+        for pointer in &case.forget {
+            set(&mut answer, pointer, &UNSET.into())?;
+        }
         self.masks.apply(&mut answer);
         self.answers.insert(case.case.clone(), answer);
         Ok(())

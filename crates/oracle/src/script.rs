@@ -80,6 +80,9 @@ pub struct Case {
     /// what stands there; `$unset` for nothing, `$set` for anything.
     #[serde(default)]
     pub until: BTreeMap<String, Value>,
+    /// Places of the answer that are not compared, such as `/body/status`: what stands there depends on the moment.
+    #[serde(default)]
+    pub forget: Vec<String>,
     /// Variables that are read from the answer: a name, and the JSON pointer of its value.
     #[serde(default)]
     pub keep: BTreeMap<String, String>,
