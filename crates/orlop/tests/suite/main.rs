@@ -5,6 +5,7 @@ mod budgets;
 mod clients;
 mod daily;
 mod drop_in;
+mod endpoints;
 mod failures;
 mod housekeeping;
 mod kube_rs;
