@@ -36,9 +36,6 @@ pub struct Metadata {
     /// Its revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
-    /// When it was made.
-    #[serde(default, skip_serializing)]
-    pub creation_timestamp: Option<Timestamp>,
     /// When its deletion began.
     #[serde(default, skip_serializing)]
     pub deletion_timestamp: Option<Timestamp>,
@@ -285,12 +282,12 @@ pub struct SubsetPort {
 }
 
 /// What an owner stands in the metadata of its own with.
-pub fn owned_by(kind: &str, owner: &Metadata) -> OwnerReference {
+pub fn owned_by(kind: &str, name: &str, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: "v1".to_owned(),
         kind: kind.to_owned(),
-        name: owner.name.clone().unwrap_or_default(),
-        uid: owner.uid.clone().unwrap_or_default(),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
         controller: Some(true),
         block_owner_deletion: Some(true),
     }

@@ -136,7 +136,11 @@ fn new_slice(endpoints: &Endpoints, family: &str, ports: Vec<Port>, wanted: Want
         namespace: endpoints.metadata.namespace.clone(),
         labels: Some(labels),
         annotations: some(annotations),
-        owner_references: Some(vec![owned_by("Endpoints", &endpoints.metadata)]),
+        owner_references: Some(vec![owned_by(
+            "Endpoints",
+            name,
+            endpoints.metadata.uid.as_deref().unwrap_or_default(),
+        )]),
         ..Metadata::default()
     };
     let endpoints = wanted.into_values().collect();

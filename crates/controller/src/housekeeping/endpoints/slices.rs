@@ -139,7 +139,7 @@ fn of_family(known: &Known<'_>, family: &str, missing: &mut Vec<String>) -> Chan
 fn is_owned(slice: &Slice, service: &Service) -> bool {
     let owners = slice.metadata.owner_references.iter().flatten();
     let mut services = owners.filter(|owner| owner.kind == "Service" && owner.api_version == "v1");
-    services.any(|owner| Some(&owner.uid) == service.metadata.uid.as_ref())
+    services.any(|owner| owner.uid == service.metadata.uid)
 }
 
 fn is_placeholder(slice: &Slice, placeholder: &Slice) -> bool {
@@ -204,9 +204,9 @@ fn endpoint(pod: &Pod, zone: &str, service: &Service, family: &str) -> Endpoint 
 fn empty_slice(service: &Service, family: &str, ports: Vec<Port>) -> Slice {
     let metadata = Metadata {
         generate_name: Some(prefix(service.name())),
-        namespace: service.metadata.namespace.clone(),
+        namespace: Some(service.metadata.namespace.clone()),
         labels: Some(labels(service)),
-        owner_references: Some(vec![owned_by("Service", &service.metadata)]),
+        owner_references: Some(vec![owned_by("Service", service.name(), &service.metadata.uid)]),
         ..Metadata::default()
     };
     Slice { metadata, address_type: family.to_owned(), endpoints: Vec::new(), ports }
@@ -214,7 +214,7 @@ fn empty_slice(service: &Service, family: &str, ports: Vec<Port>) -> Slice {
 
 /// Those of the Service, and those that say what a slice is.
 fn labels(service: &Service) -> Texts {
-    let mut labels = without_own(service.metadata.labels.as_ref());
+    let mut labels = without_own(Some(&service.metadata.labels));
     if service.is_headless() {
         labels.insert(HEADLESS.to_owned(), String::new());
     }
@@ -244,7 +244,7 @@ fn fill(service: &Service, slices: &[&Slice], mut wanted: Wanted, empty: &Slice,
         }
         differs |= kept.len() != slice.endpoints.len();
         let labels_differ =
-            without_own(slice.metadata.labels.as_ref()) != without_own(service.metadata.labels.as_ref());
+            without_own(slice.metadata.labels.as_ref()) != without_own(Some(&service.metadata.labels));
         if differs && kept.is_empty() {
             changes.delete.push((*slice).clone());
         } else if differs || labels_differ {

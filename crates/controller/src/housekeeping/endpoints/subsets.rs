@@ -40,8 +40,8 @@ pub fn decide(
     }
     let mut new = current.cloned().unwrap_or_else(|| Endpoints {
         metadata: Metadata {
-            name: service.metadata.name.clone(),
-            namespace: service.metadata.namespace.clone(),
+            name: Some(service.metadata.name.clone()),
+            namespace: Some(service.metadata.namespace.clone()),
             ..Metadata::default()
         },
         subsets: Vec::new(),
@@ -63,7 +63,7 @@ pub fn decide(
 }
 
 fn labels(service: &Service) -> Texts {
-    let mut labels = service.metadata.labels.clone().unwrap_or_default();
+    let mut labels = service.metadata.labels.clone();
     labels.remove(HEADLESS);
     if service.is_headless() {
         labels.insert(HEADLESS.to_owned(), String::new());
@@ -78,7 +78,7 @@ fn is_right(current: &Endpoints, service: &Service, subsets: &[Subset]) -> bool 
         labels.retain(|key, _| key != HEADLESS && key != MANAGED_BY);
         labels
     };
-    let (now, of_service) = (current.metadata.labels.as_ref(), service.metadata.labels.as_ref());
+    let (now, of_service) = (current.metadata.labels.as_ref(), Some(&service.metadata.labels));
     let is_ours = now.and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|name| name == CONTROLLER);
     let annotations = current.metadata.annotations.as_ref();
     is_ours

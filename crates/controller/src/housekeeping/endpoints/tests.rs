@@ -229,7 +229,7 @@ fn many_endpoints_fill_slices_and_few_slices_change() {
 #[test]
 fn labels_follow_the_service_but_for_those_of_slices() {
     let mut labelled = service(json!({"clusterIP": "None"}));
-    labelled.metadata.labels = Some(object(json!({"tier": "front", "kubernetes.io/service-name": "other"})));
+    labelled.metadata.labels = object(json!({"tier": "front", "kubernetes.io/service-name": "other"}));
     let made = apply(&[], decide(&labelled, &[pod(1)], &[]).steps);
     assert_eq!(
         shown(&made[0].metadata.labels),
@@ -239,7 +239,7 @@ fn labels_follow_the_service_but_for_those_of_slices() {
         })
     );
     assert_eq!(decide(&labelled, &[pod(1)], &made), Decision::default());
-    labelled.metadata.labels = None;
+    labelled.metadata.labels.clear();
     let steps = decide(&labelled, &[pod(1)], &made).steps;
     assert!(matches!(steps.as_slice(), [Step::Update(slice)] if slice.label("tier").is_none()));
 }
@@ -248,7 +248,7 @@ fn labels_follow_the_service_but_for_those_of_slices() {
 fn slices_of_an_older_service_with_the_same_name_are_deleted_and_not_used() {
     let old = apply(&[], decide(&service(json!({})), &[pod(1)], &[]).steps);
     let mut new = service(json!({}));
-    new.metadata.uid = Some("s2".to_owned());
+    new.metadata.uid = "s2".to_owned();
     let steps = decide(&new, &[pod(1)], &old).steps;
     assert!(matches!(steps.as_slice(), [Step::Create(_), Step::Delete(_)]), "{steps:?}");
     new.metadata.deletion_timestamp = object(json!("2026-01-01T00:00:00Z"));
@@ -324,7 +324,7 @@ fn endpoints_are_packed_by_ports() {
 #[test]
 fn endpoints_have_labels_of_the_service_and_of_their_controller() {
     let mut headless = service(json!({"clusterIP": "None", "ports": []}));
-    headless.metadata.labels = Some(object(json!({"tier": "front"})));
+    headless.metadata.labels = object(json!({"tier": "front"}));
     let first = made(endpoints(&headless, &[pod(1)], None));
     assert_eq!(
         shown(&first.metadata.labels),
@@ -332,7 +332,7 @@ fn endpoints_have_labels_of_the_service_and_of_their_controller() {
     );
     assert_eq!(shown(&first.subsets[0].ports), json!([]));
     assert_eq!(endpoints(&headless, &[pod(1)], Some(&first)), None);
-    headless.metadata.labels = None;
+    headless.metadata.labels.clear();
     assert!(matches!(endpoints(&headless, &[pod(1)], Some(&first)), Some(subsets::Step::Update(_))));
 }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::made::{Metadata, Reference};
+use super::made::Reference;
 
 /// Labels or annotations.
 pub type Texts = BTreeMap<String, String>;
@@ -16,7 +16,7 @@ pub type Texts = BTreeMap<String, String>;
 pub struct Service {
     /// Its metadata.
     #[serde(default)]
-    pub metadata: Metadata,
+    pub metadata: SeenMetadata,
     /// What is wanted.
     #[serde(default)]
     pub spec: ServiceSpec,
@@ -77,7 +77,7 @@ impl Default for TargetPort {
 impl Service {
     /// Its name.
     pub fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
+        &self.metadata.name
     }
 
     /// Whether its endpoints are the Pods that it selects.
@@ -101,7 +101,7 @@ impl Service {
 pub struct Pod {
     /// Its metadata.
     #[serde(default)]
-    pub metadata: PodMetadata,
+    pub metadata: SeenMetadata,
     /// What is wanted.
     #[serde(default)]
     pub spec: PodSpec,
@@ -110,10 +110,10 @@ pub struct Pod {
     pub status: PodStatus,
 }
 
-/// Where a Pod is, and what tells it from others.
+/// Where an object is, and what tells it from others.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct PodMetadata {
+pub struct SeenMetadata {
     /// Its name.
     pub name: String,
     /// Its namespace.
@@ -122,6 +122,8 @@ pub struct PodMetadata {
     pub uid: String,
     /// Its labels.
     pub labels: Texts,
+    /// When it was made.
+    pub creation_timestamp: Option<Timestamp>,
     /// When its deletion began.
     pub deletion_timestamp: Option<Timestamp>,
 }
