@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::Client;
-use process::Shutdown;
+use process::{Shutdown, signing::SigningKey};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -36,6 +36,8 @@ pub struct Setup {
 pub struct Settings {
     /// The certificates by which clients know the server, as PEM.
     pub root_ca: String,
+    /// What signs the tokens of service accounts.
+    pub signing_key: Option<Arc<SigningKey>>,
 }
 
 /// Which controllers are on.

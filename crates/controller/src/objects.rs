@@ -174,6 +174,20 @@ impl Objects {
         self.send(self.requests.patch_subresource(part, name, &PatchParams::default(), &patch)?).await
     }
 
+    /// Applies an object as a manager that takes the fields over that others have.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub async fn apply<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        manager: &str,
+        object: &impl Serialize,
+    ) -> Result<T> {
+        let how = PatchParams::apply(manager).force();
+        self.send(self.requests.patch(name, &how, &Patch::Apply(object))?).await
+    }
+
     /// Deletes one, or begins its deletion. False if it is gone already.
     ///
     /// # Errors

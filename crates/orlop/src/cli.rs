@@ -1,11 +1,11 @@
 //! The command line as it is typed, with the help that teaches it.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
-use crate::access::AccessArgs;
+use crate::{access::AccessArgs, go_flags};
 
 /// A Kubernetes control plane in one program, with all of its state in SQL
 #[derive(Debug, Parser)]
@@ -102,8 +102,6 @@ pub(crate) struct ServeArgs {
     pub(crate) token_auth_file: Option<PathBuf>,
 
     /// Switch these admission plugins on, too
-    ///
-    /// ServiceAccount and StorageObjectInUseProtection are off by default, unlike in Kubernetes: both need controllers.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
     pub(crate) enable_admission_plugins: Vec<String>,
 
@@ -124,6 +122,16 @@ pub(crate) struct ServeArgs {
         help_heading = "What is kept in order"
     )]
     pub(crate) controllers: Vec<String>,
+
+    /// Delete Events so long after they were last written, 0 for never
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "1h",
+        value_parser = go_flags::parse_duration,
+        help_heading = "What is kept in order"
+    )]
+    pub(crate) event_ttl: Duration,
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,

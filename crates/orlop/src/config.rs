@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -33,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) plugins: Switches,
     /// Which controllers are on.
     pub(crate) controllers: Selection,
+    /// How long events stay after they were last written; nothing for ever.
+    pub(crate) event_ttl: Duration,
     pub(crate) access: Access,
     pub(crate) log: LogConfig,
     pub(crate) otlp_endpoint: Option<Endpoint>,
@@ -71,7 +74,7 @@ impl Config {
             log,
             ..
         } = args;
-        let plugins = Switches::default()
+        let plugins = Switches::kubernetes()
             .with(&args.enable_admission_plugins, &args.disable_admission_plugins)
             .context("the admission plugins cannot be switched so")?;
         let controllers =
@@ -105,6 +108,7 @@ impl Config {
             client_ca,
             tokens,
             controllers,
+            event_ttl: args.event_ttl,
             access: Access::new(access)?,
             log: log.config(),
             plugins,

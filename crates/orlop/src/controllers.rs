@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use apiserver::{ApiServer, ApiService, auth::Identity};
-use controller::housekeeping::CONTROLLERS;
+use controller::housekeeping::{CONTROLLERS, event_expiry};
 use controller::leader::{self, Lease};
 use controller::manager::{self, Selection, Settings};
 use http::{HeaderValue, Request, header};
@@ -58,6 +59,18 @@ pub(crate) fn lease(api: &ApiServer, address: &str) -> Lease {
         name: "orlop-controllers",
         holder: format!("{address}_{}", uuid::Uuid::new_v4()),
     }
+}
+
+/// Deletes events so long after they were last written, until a stop is requested. This is no controller of Kubernetes, where the
+/// database does it: it runs wherever a server does, as the server.
+pub(crate) async fn expire_events(
+    api: ApiServer,
+    ttl: Duration,
+    shutdown: Shutdown,
+) -> Result<(), Infallible> {
+    let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
+    event_expiry(&in_process(&api, itself), ttl).run(shutdown).await;
+    Ok(())
 }
 
 /// A client that acts as a service account of the system, or as the process that runs the controllers.

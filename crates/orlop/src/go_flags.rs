@@ -244,6 +244,11 @@ fn commas(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
+/// A time as an argument: `1h2m3.5s`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    duration(text).ok_or_else(|| format!("{text:?} is no time such as 1h30m"))
+}
+
 /// `1h2m3.5s`, as Go writes times. Less than nothing is nothing.
 fn duration(text: &str) -> Option<Duration> {
     let (sign, mut rest) = match text.strip_prefix('-') {

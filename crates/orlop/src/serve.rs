@@ -98,7 +98,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         address: address.clone(),
     };
     let client_ca = config.client_ca.clone();
-    let ((renewal, certificates), (store, api)) = tokio::try_join!(
+    let ((renewal, certificates), (store, api, signing_key)) = tokio::try_join!(
         async move {
             let made = tokio::task::spawn_blocking(move || {
                 let certificates = Certificates::ensure(&renewal, &client_ca)?;
@@ -113,12 +113,16 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     // Not before the database is ours: the server that has it may have written the file.
     kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
         .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
-    let settings = Settings { root_ca: pki.ca.clone() };
+    let settings = Settings { root_ca: pki.ca.clone(), signing_key: Some(signing_key) };
     let is_shared = matches!(config.database, Database::Postgres(_));
     let lease = is_shared.then(|| controllers::lease(&api, &address));
     let selection = config.controllers.clone();
     let controllers = controllers::run(api.clone(), selection, settings, lease, shutdown.clone());
     supervisor.start("the controllers", controllers);
+    if !config.event_ttl.is_zero() {
+        let expiry = controllers::expire_events(api.clone(), config.event_ttl, shutdown.clone());
+        supervisor.start("the expiry of events", expiry);
+    }
     let tls = tls::server_config(Arc::clone(&serving), &clients);
     let requests = apiserver::serve(
         listener,
@@ -153,15 +157,20 @@ impl Certificates {
 }
 
 /// Opens the database, and makes what is missing in it.
-async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<(Store, ApiServer)> {
+async fn open(
+    config: &Config,
+    local: SocketAddr,
+    shutdown: Shutdown,
+) -> Result<(Store, ApiServer, Arc<SigningKey>)> {
     let mut metrics = Registry::default();
     // Both wait for the disk.
     let (store, key) = tokio::join!(database::open(&config.database, &mut metrics), signing_key(config));
-    let store = store?;
+    let (store, accounts) = (store?, config.access.service_accounts(|| key)?);
+    let signing_key = Arc::clone(&accounts.signing);
     let api = ApiServer::builder(store.clone())
         .authentication(config.access.complete(callers::by_token(&config.tokens)))
         .authorization(config.access.modes())
-        .service_accounts(config.access.service_accounts(|| key)?)
+        .service_accounts(accounts)
         .admission_plugins(config.plugins.clone())
         .metrics(metrics)
         .shutdown(shutdown)
@@ -169,7 +178,7 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
-    Ok((store, api))
+    Ok((store, api, signing_key))
 }
 
 /// The key that signs tokens where no other is given.

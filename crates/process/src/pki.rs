@@ -125,6 +125,11 @@ impl Pki {
     }
 }
 
+/// When a certificate ends, in seconds since the epoch; `None` if the PEM holds none.
+pub fn end_of(pem: &str) -> Option<i64> {
+    Inspected::from_pem(pem).ok().map(|certificate| certificate.ends())
+}
+
 /// A serving certificate of an authority that nobody keeps, with that authority behind it: for clients that are told to trust
 /// exactly this file, or nobody.
 ///

@@ -1,11 +1,9 @@
 //! The roles and bindings that every server has, written down in `bootstrap.txt`.
 //!
 //! A line that is not indented begins an object: `ClusterRole NAME`, with `to X` where its rules are part of the role X and `from X`
-//! where it has the rules of all that are part of X; `Role NAME in NAMESPACE`; `ClusterRoleBinding NAME` and `RoleBinding NAME in
+//! where it gets the rules of all that are part of X; `Role NAME in NAMESPACE`; `ClusterRoleBinding NAME` and `RoleBinding NAME in
 //! NAMESPACE`, with `of ROLE` where the role has another name. An indented line is a rule, `VERBS GROUPS: RESOURCES` or
 //! `VERBS PATHS`, with ` = NAMES` for single objects and `core` for the group without a name; below a binding it is a subject.
-
-use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
@@ -29,12 +27,7 @@ pub struct Bootstrapped {
 
 /// All of them: roles before bindings.
 pub fn bootstrap() -> Vec<Bootstrapped> {
-    let entries = entries();
-    let mut parts: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for entry in &entries {
-        entry.words("to").for_each(|role| parts.entry(role).or_default().push(entry));
-    }
-    entries.iter().map(|entry| entry.object(&parts)).collect()
+    entries().iter().map(Entry::object).collect()
 }
 
 /// The rules of a server that stores none.
@@ -74,7 +67,7 @@ impl Entry {
         self.head[2..].chunks(2).filter(move |pair| pair[0] == word).map(|pair| pair[1])
     }
 
-    fn object(&self, parts: &BTreeMap<&str, Vec<&Self>>) -> Bootstrapped {
+    fn object(&self) -> Bootstrapped {
         let (kind, name) = (self.head[0], self.head[1]);
         let namespace = self.words("in").next().unwrap_or_default();
         let mut labels = Map::from_iter([("kubernetes.io/bootstrapping".to_owned(), "rbac-defaults".into())]);
@@ -100,25 +93,16 @@ impl Entry {
                 .words("from")
                 .map(|role| json!({"matchLabels": {format!("{PART_OF}{role}"): "true"}}))
                 .collect();
-            if !selectors.is_empty() {
+            if selectors.is_empty() {
+                let rules: Vec<PolicyRule> = self.lines.iter().map(|line| rule(line)).collect();
+                object["rules"] = json!(rules);
+            } else {
                 object["aggregationRule"] = json!({"clusterRoleSelectors": selectors});
+                // Whoever gathers the rules of its parts writes them.
+                object["rules"] = Value::Null;
             }
-            object["rules"] = json!(self.rules(parts));
         }
         Bootstrapped { resource, namespace, object }
-    }
-
-    /// Its own rules, then those of its parts.
-    fn rules(&self, parts: &BTreeMap<&str, Vec<&Self>>) -> Vec<PolicyRule> {
-        let mut rules: Vec<PolicyRule> = self.lines.iter().map(|line| rule(line)).collect();
-        for part in self.words("from").flat_map(|role| parts.get(role).into_iter().flatten()) {
-            for rule in part.rules(parts) {
-                if !rules.contains(&rule) {
-                    rules.push(rule);
-                }
-            }
-        }
-        rules
     }
 }
 

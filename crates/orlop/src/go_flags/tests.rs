@@ -116,7 +116,7 @@ fn no_flag_is_swallowed() {
     let given = kube(&[
         "--profiling=false",
         "--goaway-chance=0.0",
-        "--event-ttl=60m",
+        "--shutdown-delay-duration=0s",
         "--audit-log-path=-",
         "--encryption-provider-config=x",
         "--enable-logs-handler",

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use apiserver::Limits;
@@ -36,6 +37,8 @@ pub(super) struct Config {
     pub(super) store: Options,
     pub(super) limits: Limits,
     pub(super) services: Ranges,
+    /// How long events stay after they were last written; nothing for ever.
+    pub(super) event_ttl: Duration,
     pub(super) plugins: Switches,
     pub(super) admission: AdmissionConfiguration,
     /// Whether policies that change objects are served.
@@ -52,6 +55,9 @@ pub(super) enum Serving {
     /// `apiserver.crt` and `apiserver.key` of this folder, which are made where they are missing.
     Folder(PathBuf),
 }
+
+/// How long events stay where nothing else is said.
+const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// The modes of authorization that Kubernetes knows, and whether they are here.
 const MODES: [(&str, bool); 6] = [
@@ -112,6 +118,7 @@ impl Config {
             store: store_options(given),
             limits: limits(given),
             services: services(given)?,
+            event_ttl: given.time("event-ttl").unwrap_or(EVENT_TTL),
             plugins,
             admission,
             mutating_policies,
@@ -211,7 +218,7 @@ fn storage(given: &Given) -> Result<Storage> {
 }
 
 fn store_options(given: &Given) -> Options {
-    let usual = std::time::Duration::from_secs(5 * 60);
+    let usual = Duration::from_secs(5 * 60);
     let interval = given.time("etcd-compaction-interval").unwrap_or(usual);
     Options {
         compaction: Some(interval).filter(|interval| !interval.is_zero()),

@@ -205,7 +205,7 @@ flags! {
         "enable-logs-handler": Switch, Deprecated("Log handler functionality is deprecated"), "serve /logs";
         "endpoint-reconciler-type": Text, Needless("the kubernetes Service leads to the server that started last"), "how servers agree on the kubernetes Service";
         "apiserver-count": Number, Deprecated("apiserver-count is deprecated and will be removed in a future version."), "how many servers there are";
-        "event-ttl": Time, Missing("1h0m0s", "Events stay until they are deleted"), "how long Events stay";
+        "event-ttl": Time, Honoured, "how long Events stay after they were last written, 0 for ever [1h]";
         "kubelet-certificate-authority": Text, Missing("", NO_KUBELET), "authorities of kubelets";
         "kubelet-client-certificate": Text, Missing("", NO_KUBELET), "certificate to show to kubelets";
         "kubelet-client-key": Text, Missing("", NO_KUBELET), "key of that certificate";

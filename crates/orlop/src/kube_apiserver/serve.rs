@@ -23,8 +23,8 @@ use tokio::time::timeout;
 use super::access::Settings;
 use super::admission;
 use super::config::{Config, Serving};
-use crate::callers;
 use crate::serve::{CLOSE_TIMEOUT, in_cluster, stop_on_signal};
+use crate::{callers, controllers};
 
 /// Serves until a signal comes or something fails.
 pub(super) async fn run(config: Config) -> Result<()> {
@@ -87,6 +87,10 @@ async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
     let tls = tls::server_config(serving.await??, &config.clients);
     let peers = callers::by_certificate(config.clients, access.proxies);
+    if !config.event_ttl.is_zero() {
+        let expiry = controllers::expire_events(api.clone(), config.event_ttl, supervisor.shutdown());
+        supervisor.start("the expiry of events", expiry);
+    }
     let requests = apiserver::serve(listener, tls, peers, api, supervisor.shutdown());
     supervisor.start("the API server", async {
         requests.await;

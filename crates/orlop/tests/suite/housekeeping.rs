@@ -22,7 +22,9 @@ const OWNED: usize = 10_000;
 const INSIDE: usize = 3_000;
 /// Objects that stay.
 const FEW: usize = 50;
-const ARGUMENTS: [&str; 2] = ["--durability", "process"];
+/// Without what a controller puts into each namespace.
+const ARGUMENTS: [&str; 3] =
+    ["--durability", "process", "--controllers=*,-root-ca-certificate-publisher-controller"];
 
 /// Makes objects in a database that no server has opened yet.
 struct Filling(ApiService);

@@ -16,6 +16,9 @@ use tokio::time::timeout;
 
 use crate::server::{PATIENCE, Server};
 
+/// Without controllers there is nothing but what a test makes.
+const ALONE: &[&str] = &["--controllers="];
+
 pub async fn client(server: &Server) -> Client {
     let kubeconfig =
         Kubeconfig::read_from(&server.kubeconfig).expect("the file is complete before the server is ready");
@@ -34,7 +37,7 @@ fn config_map(name: &str, value: &str) -> ConfigMap {
 #[tokio::test]
 async fn a_typed_api_makes_reads_changes_and_deletes() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
+    let server = Server::start("serve", &folder.path().join("data"), ALONE).await;
     let client = client(&server).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let made = maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
@@ -91,7 +94,7 @@ async fn secrets_leases_and_namespaces_are_typed_too() {
 #[tokio::test]
 async fn a_watcher_sees_the_state_and_then_every_change_in_both_list_modes() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
+    let server = Server::start("serve", &folder.path().join("data"), ALONE).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server).await);
     maps.create(&PostParams::default(), &config_map("before", "1")).await.unwrap();
     for (number, config) in
@@ -114,7 +117,7 @@ async fn a_watcher_sees_the_state_and_then_every_change_in_both_list_modes() {
 #[tokio::test]
 async fn a_reflector_keeps_up() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
+    let server = Server::start("serve", &folder.path().join("data"), ALONE).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server).await);
     let (reader, writer) = reflector::store::<ConfigMap>();
     let events = watcher(maps.clone(), watcher::Config::default());

@@ -19,3 +19,4 @@ mod operators;
 mod oracle;
 mod readme;
 mod server;
+mod upkeep;

@@ -31,9 +31,8 @@ impl Controlled {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let tokens = folder.path().join("tokens.csv");
         fs::write(&tokens, "admin-token,admin,admin,system:masters\n").expect("the folder is ours");
-        let plugins = "--enable-admission-plugins=ServiceAccount,StorageObjectInUseProtection";
         let tokens = format!("--token-auth-file={}", tokens.display());
-        let server = Server::start("up", &folder.path().join("data"), &[plugins, &tokens]).await;
+        let server = Server::start("up", &folder.path().join("data"), &[&tokens]).await;
         let kubeconfig = Kubeconfig::read_from(&server.kubeconfig).expect("the server has written it");
         let options = KubeConfigOptions::default();
         let mut config =

@@ -139,6 +139,11 @@ impl Inspected {
             && OffsetDateTime::from(then) < validity.not_after.to_datetime()
     }
 
+    /// The last second in which it is valid.
+    pub(super) fn ends(&self) -> i64 {
+        self.certificate().validity().not_after.timestamp()
+    }
+
     pub(super) fn has_key(&self, key: &str) -> bool {
         KeyPair::from_pem(key)
             .is_ok_and(|key| key.subject_public_key_info() == self.certificate().public_key().raw)

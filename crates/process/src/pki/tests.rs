@@ -147,3 +147,12 @@ fn processes_that_start_together_agree_on_the_authority() {
     });
     assert!(authorities.iter().all(|ca| *ca == authorities[0]));
 }
+
+#[test]
+fn the_end_of_a_certificate_is_read_from_it() {
+    let pair = serving_pair("127.0.0.1", now()).unwrap();
+    let end = now() + LIFETIME;
+    let seconds = end.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    assert_eq!(end_of(&pair.certificate), i64::try_from(seconds).ok());
+    assert_eq!(end_of(&pair.key), None);
+}

@@ -60,3 +60,16 @@ fn a_key_file_is_made_once() {
     let made = SigningKey::ensure(&path).unwrap();
     assert_eq!(SigningKey::ensure(&path).unwrap().public(), made.public());
 }
+
+#[test]
+fn a_token_names_its_key_and_is_signed_by_it() {
+    let key = SigningKey::from_pem(SigningKey::generate().unwrap().as_bytes()).unwrap();
+    let token = key.token(br#"{"sub":"me"}"#).unwrap();
+    let parts: Vec<&str> = token.split('.').collect();
+    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
+    let id = URL_SAFE_NO_PAD.encode(key.public().fingerprint());
+    assert_eq!(decode(parts[0]), format!(r#"{{"alg":"ES256","kid":"{id}"}}"#).into_bytes());
+    assert_eq!(decode(parts[1]), br#"{"sub":"me"}"#);
+    let signed = format!("{}.{}", parts[0], parts[1]);
+    assert!(key.public().verify(signed.as_bytes(), &decode(parts[2])));
+}

@@ -1,6 +1,7 @@
 //! `ServiceAccount`: pods run as a service account of their namespace, and find its token.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use model::error::Error;
 use model::names;
@@ -14,6 +15,9 @@ const TOKEN_VOLUME: &str = "kube-api-access-";
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Seconds for which the token in a pod is good.
 const TOKEN_SECONDS: u32 = 3607;
+/// How often to look for the account that a controller makes, and how long to wait in between.
+const ATTEMPTS: u32 = 40;
+const WAIT: Duration = Duration::from_millis(25);
 const MIRROR: [&str; 3] = ["metadata", "annotations", "kubernetes.io/config.mirror"];
 
 pub(super) struct ServiceAccount;
@@ -59,14 +63,21 @@ impl Plugin for ServiceAccount {
     }
 }
 
+/// The account of a pod. A controller makes that of a new namespace, which may take a moment.
 async fn account_of(request: &Request<'_>, pod: &Object) -> Result<Object, Error> {
     let (namespace, name) = (request.namespace(), text_at(pod, &["spec", "serviceAccountName"]));
-    let found = request.look_up("", "serviceaccounts", namespace, name).await?;
-    found.ok_or_else(|| {
-        let problem = format!("serviceaccount {name:?} not found");
-        request
-            .forbidden(Some(pod), format!("error looking up service account {namespace}/{name}: {problem}"))
-    })
+    let attempts = if name == "default" { ATTEMPTS } else { 1 };
+    for attempt in 0..attempts {
+        if attempt > 0 {
+            tokio::time::sleep(WAIT).await;
+        }
+        if let Some(account) = request.look_up("", "serviceaccounts", namespace, name).await? {
+            return Ok(account);
+        }
+    }
+    let problem = format!("serviceaccount {name:?} not found");
+    Err(request
+        .forbidden(Some(pod), format!("error looking up service account {namespace}/{name}: {problem}")))
 }
 
 /// What a pod gets of its account.

@@ -3,7 +3,7 @@
 use model::error::Error;
 
 use super::Accounts;
-use super::claims::{Audience, Bound, Claims, encode};
+use super::claims::{Audience, Bound, Claims};
 
 /// What kubelets ask for: such tokens live longer, so that programs that never read them again go on.
 const USUAL: i64 = 3607;
@@ -37,17 +37,8 @@ impl Accounts {
             sub: user,
             ..Claims::default()
         };
-        self.sign(&claims)
-    }
-
-    fn sign(&self, claims: &Claims) -> Result<String, Error> {
-        let key = &self.settings.signing;
-        let (algorithm, id) = (key.public().algorithm(), encode(&key.public().fingerprint()));
-        let header = format!(r#"{{"alg":"{algorithm}","kid":"{id}"}}"#);
-        let payload = serde_json::to_vec(claims).map_err(|error| Error::internal(error.to_string()))?;
-        let signed = format!("{}.{}", encode(header.as_bytes()), encode(&payload));
+        let claims = serde_json::to_vec(&claims).map_err(|error| Error::internal(error.to_string()))?;
         let failed = |error| Error::internal(format!("failed to generate token: {error}"));
-        let signature = key.sign(signed.as_bytes()).map_err(failed)?;
-        Ok(format!("{signed}.{}", encode(&signature)))
+        self.settings.signing.token(&claims).map_err(failed)
     }
 }
