@@ -1,7 +1,7 @@
 //! The controller of EndpointSlices: watches Services, Pods, nodes and slices, and does what was decided.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::Client;
 use kube::api::{DeleteParams, Preconditions};
@@ -12,11 +12,14 @@ use super::slices::{self, CONTROLLER, Known};
 use super::trigger::Seen;
 use super::view::{Pod, Service};
 use super::{NODES, PODS, SERVICES, SLICES, fitting};
+use crate::events;
 use crate::manager::Setup;
 use crate::{Cache, Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Target};
 
 /// Services that are looked at side by side.
 const WORKERS: usize = 5;
+/// The name that events of this controller have.
+const REPORTER: &str = "endpoint-slice-controller";
 
 /// Where a node is.
 #[derive(Default, Deserialize, PartialEq)]
@@ -43,6 +46,8 @@ struct Publishing {
     nodes: Cache<Node>,
     slices: Cache<Slice>,
     seen: Mutex<HashMap<ObjectKey, Seen>>,
+    /// What people were told last about Pods that were left out, by Service.
+    told: Mutex<HashMap<ObjectKey, Vec<String>>>,
 }
 
 /// The controller of EndpointSlices.
@@ -59,6 +64,7 @@ pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<K
         nodes: nodes.clone(),
         slices: slices.clone(),
         seen: Mutex::default(),
+        told: Mutex::default(),
     };
     let own = format!("{MANAGED_BY}={CONTROLLER}");
     Controller::new("endpointslice-controller", publishing)
@@ -91,6 +97,7 @@ impl Reconcile for Publishing {
     async fn reconcile(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Next> {
         let Some(service) = self.services.get(key) else {
             self.seen().remove(key);
+            self.told().remove(key);
             return Ok(Next::Done);
         };
         if !service.selects() {
@@ -109,17 +116,41 @@ impl Reconcile for Publishing {
         let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
         let known = Known { service: &service, pods: &pods, zones: &zones, slices: &slices, trigger };
         let decision = slices::decide(&known);
-        if !decision.missing_nodes.is_empty() {
-            tracing::debug!(service = %key, nodes = ?decision.missing_nodes, "pods on nodes that are missing are left out");
-        }
         execute(&self.client, &self.slices, key, decision.steps).await?;
+        self.tell(key, &service.metadata.uid, decision.left_out).await;
         Ok(Next::Done)
     }
 }
 
 impl Publishing {
-    fn seen(&self) -> std::sync::MutexGuard<'_, HashMap<ObjectKey, Seen>> {
+    fn seen(&self) -> MutexGuard<'_, HashMap<ObjectKey, Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told(&self) -> MutexGuard<'_, HashMap<ObjectKey, Vec<String>>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells people which Pods are left out, if it is not what they were told before.
+    async fn tell(&self, key: &ObjectKey, uid: &str, left_out: Vec<String>) {
+        let message = match left_out.as_slice() {
+            [] => {
+                self.told().remove(key);
+                return;
+            }
+            [one] => format!("Error updating Endpoint Slices for Service {key}: {one}"),
+            many => format!("Error updating Endpoint Slices for Service {key}: [{}]", many.join(", ")),
+        };
+        if self.told().insert(key.clone(), left_out.clone()) == Some(left_out) {
+            return;
+        }
+        let (namespace, name) = (key.namespace.as_str(), key.name.as_str());
+        let about = events::Reference { api_version: "v1", kind: "Service", namespace, name, uid };
+        let told =
+            events::warn(&self.client, REPORTER, &about, "FailedToUpdateEndpointSlices", &message).await;
+        if let Err(error) = told {
+            tracing::debug!(service = %key, %error, "an event cannot be written: {message}");
+        }
     }
 }
 

@@ -36,8 +36,8 @@ pub struct Known<'a> {
 pub struct Decision {
     /// The steps, in the order in which they are done.
     pub steps: Vec<Step>,
-    /// Nodes that Pods are on and that are not there.
-    pub missing_nodes: Vec<String>,
+    /// Why Pods were left out, in words for people.
+    pub left_out: Vec<String>,
 }
 
 /// Changes of the slices of one address type.
@@ -55,12 +55,12 @@ pub fn decide(known: &Known<'_>) -> Decision {
     let strangers = known.slices.iter().filter(|slice| !families.contains(&slice.address_type.as_str()));
     let strangers: Vec<Step> = strangers.map(|slice| Step::Delete((*slice).clone())).collect();
     for family in families {
-        let changes = of_family(known, family, &mut decision.missing_nodes);
+        let changes = of_family(known, family, &mut decision.left_out);
         decision.steps.extend(steps(known, changes));
     }
     decision.steps.extend(strangers);
-    decision.missing_nodes.sort();
-    decision.missing_nodes.dedup();
+    decision.left_out.sort();
+    decision.left_out.dedup();
     decision
 }
 
@@ -104,7 +104,7 @@ pub(super) fn says_the_same(a: &Endpoint, b: &Endpoint) -> bool {
         && Reference::is_same(a.target_ref.as_ref(), b.target_ref.as_ref())
 }
 
-fn of_family(known: &Known<'_>, family: &str, missing: &mut Vec<String>) -> Changes {
+fn of_family(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> Changes {
     let existing: Vec<&Slice> =
         known.slices.iter().copied().filter(|slice| slice.address_type == family).collect();
     let (own, foreign): (Vec<&Slice>, Vec<&Slice>) =
@@ -114,7 +114,7 @@ fn of_family(known: &Known<'_>, family: &str, missing: &mut Vec<String>) -> Chan
     for slice in own {
         by_ports.entry(slice.sorted_ports()).or_default().push(slice);
     }
-    for (key, (ports, wanted)) in wanted(known, family, missing) {
+    for (key, (ports, wanted)) in wanted(known, family, left_out) {
         let slices = by_ports.remove(&key).unwrap_or_default();
         let empty = empty_slice(known.service, family, ports);
         fill(known.service, &slices, wanted, &empty, &mut changes);
@@ -153,7 +153,7 @@ fn is_placeholder(slice: &Slice, placeholder: &Slice) -> bool {
 type Group = (Vec<Port>, Wanted);
 
 /// What shall be, by ports: Pods may have different ones under the same name.
-fn wanted(known: &Known<'_>, family: &str, missing: &mut Vec<String>) -> BTreeMap<Vec<Port>, Group> {
+fn wanted(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> BTreeMap<Vec<Port>, Group> {
     let service = known.service;
     let mut groups: BTreeMap<Vec<Port>, Group> = BTreeMap::new();
     for pod in known.pods.iter().filter(|pod| pod.has_address()) {
@@ -161,7 +161,10 @@ fn wanted(known: &Known<'_>, family: &str, missing: &mut Vec<String>) -> BTreeMa
         let (_, endpoints) = groups.entry(sorted(ports.clone())).or_insert_with(|| (ports, BTreeMap::new()));
         let zone = known.zones.get(&pod.spec.node_name);
         if zone.is_none() && !service.spec.publish_not_ready_addresses {
-            missing.push(pod.spec.node_name.clone());
+            let (namespace, name) = (&service.metadata.namespace, service.name());
+            let (pod, node) = (&pod.metadata.name, &pod.spec.node_name);
+            left_out
+                .push(format!("skipping Pod {pod} for Service {namespace}/{name}: Node {node} Not Found"));
             continue;
         }
         let endpoint = endpoint(pod, zone.map_or("", String::as_str), service, family);

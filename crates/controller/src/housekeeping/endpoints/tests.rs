@@ -63,7 +63,11 @@ fn apply(existing: &[Slice], steps: Vec<Step>) -> Vec<Slice> {
     for step in steps {
         match step {
             Step::Create(mut slice) => {
-                let name = format!("made-{}", slices.len());
+                let mut number = 0;
+                while slices.iter().any(|slice: &Slice| slice.name() == format!("made-{number}")) {
+                    number += 1;
+                }
+                let name = format!("made-{number}");
                 slice.metadata.name = Some(name);
                 slices.push(slice);
             }
@@ -150,7 +154,9 @@ fn how_an_endpoint_is() {
 #[test]
 fn a_pod_whose_node_is_missing_is_told() {
     let lost = with(pod(1), &[("/spec/nodeName", json!("missing"))]);
-    assert_eq!(decide(&service(json!({})), &[lost], &[]).missing_nodes, ["missing"]);
+    let both = service(json!({"ipFamilies": ["IPv4", "IPv6"]}));
+    let said = "skipping Pod p0001 for Service n/web: Node missing Not Found";
+    assert_eq!(decide(&both, &[lost], &[]).left_out, [said]);
 }
 
 #[test]
@@ -410,4 +416,54 @@ fn the_trigger_is_the_earliest_new_change() {
     assert_eq!(seen.trigger(&service, &[&ready(300)]), Some(time(300)));
     assert_eq!(seen.trigger(&service, &[]), None);
     assert_eq!(seen.trigger(&service, &[&ready(50)]), Some(time(50)));
+}
+
+/// Random numbers that are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides
+    }
+
+    fn pods(&mut self) -> Vec<Value> {
+        let count = self.roll(260);
+        let mut pods: Vec<Value> = (0..count).map(|_| self.roll(300)).map(pod).collect();
+        pods.sort_by_key(|pod| pod["metadata"]["name"].to_string());
+        pods.dedup_by_key(|pod| pod["metadata"]["name"].to_string());
+        for pod in &mut pods {
+            match self.roll(12) {
+                0 => pod["status"]["conditions"] = json!([]),
+                1 => pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+                2 => pod["spec"]["nodeName"] = json!("b"),
+                3 => pod["spec"]["containers"][0]["ports"][0]["containerPort"] = json!(9090),
+                _ => {}
+            }
+        }
+        pods
+    }
+}
+
+#[test]
+fn whatever_was_there_one_pass_is_enough_and_every_pod_is_there_once() {
+    for seed in 0..60 {
+        let mut dice = Dice(seed);
+        let distribution = [Value::Null, json!("PreferClose"), json!("PreferSameNode")];
+        let mut slices = Vec::new();
+        for _ in 0..3 {
+            let service = service(json!({"trafficDistribution": distribution[dice.roll(3)]}));
+            let pods = dice.pods();
+            slices = apply(&slices, decide(&service, &pods, &slices).steps);
+            assert_eq!(decide(&service, &pods, &slices), Decision::default(), "seed {seed}");
+            let names: Vec<&str> = slices
+                .iter()
+                .flat_map(|slice| &slice.endpoints)
+                .filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref())
+                .collect();
+            let distinct: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+            assert_eq!((names.len(), distinct.len()), (pods.len(), pods.len()), "seed {seed}");
+            assert!(slices.iter().all(|slice| slice.endpoints.len() <= FULL), "seed {seed}");
+        }
+    }
 }
