@@ -1,8 +1,15 @@
 //! The README's tour: every line of it is run, in its order, against a fresh server.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Stdio};
 
-use crate::{kubectl, server::Server};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+use tokio::time::timeout;
+
+use crate::{
+    kubectl,
+    server::{PATIENCE, Server},
+};
 
 /// The lines between a fence of this language and the next one.
 fn block(text: &str, language: &str) -> Vec<String> {
@@ -18,9 +25,27 @@ async fn every_line_of_the_tour_works() {
     assert!(tour.len() > 10, "the tour is in the README");
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("up", &folder.path().join("data"), &[]).await;
+    let mut behind = Vec::new();
     for line in tour {
-        let printed =
-            kubectl::run(&server, line.strip_prefix("kubectl ").expect("the tour is kubectl's")).await;
-        assert!(!printed.is_empty(), "{line} prints something");
+        let command = line.strip_prefix("kubectl ").expect("the tour is kubectl's");
+        if let Some(command) = command.strip_suffix(" &") {
+            behind.push(start(&server, command));
+        } else if let Some((command, words)) = command.split_once(" # refused: ") {
+            let output = kubectl::output(&server, command).await;
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && said.contains(words), "{line}: {said}");
+        } else {
+            assert!(!kubectl::run(&server, command).await.is_empty(), "{line} prints something");
+        }
     }
+    for mut child in behind {
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = timeout(PATIENCE, lines.next_line()).await.expect("what runs behind prints").unwrap();
+        assert!(first.is_some());
+    }
+}
+
+/// What a shell starts with `&`: it ends with the test.
+fn start(server: &Server, line: &str) -> Child {
+    kubectl::command(server).args(line.split_whitespace()).stdout(Stdio::piped()).spawn().unwrap()
 }
