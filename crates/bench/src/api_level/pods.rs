@@ -72,7 +72,8 @@ pub async fn run(report: &mut Report, engine: Engine, programs: &Programs) -> Re
 /// Kubernetes refuses pods until it has seen the account that they run under.
 async fn wait_for_account(client: &Client) -> Result<()> {
     let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
-    client.connection().post(ACCOUNTS, account.into()).await?;
+    // Where a controller has made it there is a conflict; whatever else is wrong shows below.
+    let _ = client.connection().post(ACCOUNTS, account.into()).await;
     let begin = Instant::now();
     while let Err(error) = client.connection().post(&format!("{PODS}?dryRun=All"), pod_json("try")).await {
         if begin.elapsed() > PATIENCE {
