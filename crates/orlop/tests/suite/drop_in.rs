@@ -4,14 +4,17 @@ use std::{fs, path::PathBuf, time::Instant};
 
 use k8s_openapi::api::{
     authentication::v1::{SelfSubjectReview, TokenRequest},
-    core::v1::{Namespace, ServiceAccount},
+    core::v1::{Event, Namespace, ServiceAccount},
 };
 use kube::{
     Api,
     api::{DeleteParams, ListParams, PostParams},
+    runtime::wait::await_condition,
 };
+use tokio::time::timeout;
 
 use crate::launcher::{Assets, free_port, run};
+use crate::server::PATIENCE;
 
 #[tokio::test]
 async fn servers_of_one_address_and_prefix_share_their_objects_and_others_see_none() {
@@ -95,6 +98,21 @@ async fn nothing_runs_that_a_bare_server_would_not_run() {
     }
     let ending = namespaces.get("ending").await.unwrap();
     assert_eq!(ending.status.and_then(|status| status.phase).as_deref(), Some("Terminating"));
+}
+
+#[tokio::test]
+async fn events_go_when_their_time_is_over_as_they_would_in_etcd() {
+    let assets = Assets::new();
+    let etcd = assets.etcd("etcd-data").await;
+    let server = assets.server(&etcd.url, &["--event-ttl=1s"]).await;
+    let events: Api<Event> = Api::namespaced(server.client.clone(), "default");
+    let mut event = Event::default();
+    event.metadata.name = Some("seen".to_owned());
+    event.metadata.namespace = Some("default".to_owned());
+    event.involved_object.namespace = Some("default".to_owned());
+    events.create(&PostParams::default(), &event).await.unwrap();
+    let gone = await_condition(events, "seen", |event: Option<&Event>| event.is_none());
+    timeout(PATIENCE, gone).await.expect("it goes").unwrap();
 }
 
 #[tokio::test]
