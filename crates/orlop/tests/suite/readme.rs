@@ -47,5 +47,9 @@ async fn every_line_of_the_tour_works() {
 
 /// What a shell starts with `&`: it ends with the test.
 fn start(server: &Server, line: &str) -> Child {
-    kubectl::command(server).args(line.split_whitespace()).stdout(Stdio::piped()).spawn().unwrap()
+    kubectl::command(server)
+        .args(line.split_whitespace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("kubectl can be run")
 }
