@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::registry::{Object, ResourceType, StoredAs, Strategy, Subresource, TableRenderer};
 use crate::request::verb::{Verb, Verbs};
 use crate::reviews;
+use crate::verbs::nodes;
 
 /// Every built-in resource type that can be served: one whose objects are stored, or answered at once.
 pub(crate) fn built_in() -> Vec<ResourceType> {
@@ -54,7 +55,9 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.namespaced = row.namespaced;
     resource_type.verbs = verbs(row.verbs);
     // Parts without rules cannot be served.
-    let is_served = |part: &&Part| part.name == "scale" || rules.subresource(part.name).is_some();
+    let is_served = |part: &&Part| {
+        part.name == "scale" || nodes::lead_to(of.group, part.name) || rules.subresource(part.name).is_some()
+    };
     let parts = row.subresources.iter().filter(is_served);
     resource_type.subresources = parts.map(subresource).collect();
     resource_type.stored_as = row.stored_as.map(|(group, version)| StoredAs {

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::schemas::{Definitions, Dialect};
-use crate::registry::ResourceType;
+use crate::registry::{ResourceType, Subresource};
 use crate::request::negotiate::{JSON, PROTOBUF, YAML};
 use crate::request::verb::{Verb, Verbs};
+use crate::verbs::nodes;
 
 const PATCHES: [&str; 4] = [
     "application/apply-patch+yaml",
@@ -75,6 +76,19 @@ struct Operation<'a> {
     streams: bool,
 }
 
+/// What operations are about.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    of: &'a ResourceType,
+    /// What the names of the operations end with.
+    suffix: &'a str,
+    /// Group, version and kind of what goes to and fro.
+    kind: [&'a str; 3],
+}
+
+/// How the names of operations over all namespaces end.
+const EVERYWHERE: &str = "ForAllNamespaces";
+
 const OK: (&str, &str) = ("200", "OK");
 const CREATED: (&str, &str) = ("201", "Created");
 const ACCEPTED: (&str, &str) = ("202", "Accepted");
@@ -105,22 +119,29 @@ impl<'d, 's> Paths<'d, 's> {
         let base = of.base_path();
         let scoped = if of.namespaced { format!("{base}/namespaces/{{namespace}}") } else { base.clone() };
         let collection = self.on_collection(of.verbs, &object, &list);
-        self.write(of, &format!("{scoped}/{}", of.plural), "", collection);
+        let subject = Subject { of, suffix: "", kind: [&of.group, &of.version, &of.kind] };
+        self.write(&subject, &format!("{scoped}/{}", of.plural), collection);
         if of.namespaced {
             let everywhere =
                 self.on_collection(of.verbs.intersection(Verbs::of(&[Verb::List])), &object, &list);
-            self.write(of, &format!("{base}/{}", of.plural), "ForAllNamespaces", everywhere);
+            let subject = Subject { suffix: EVERYWHERE, ..subject };
+            self.write(&subject, &format!("{base}/{}", of.plural), everywhere);
         }
         let one = self.on_object(of.verbs.without(Verb::Create), &object);
-        self.write(of, &format!("{scoped}/{}/{{name}}", of.plural), "", one);
-        for sub in &of.subresources {
+        self.write(&subject, &format!("{scoped}/{}/{{name}}", of.plural), one);
+        let is_shown = |sub: &&Subresource| !nodes::lead_to(&of.group, &sub.name);
+        for sub in of.subresources.iter().filter(is_shown) {
             let of_kind = |(group, version, kind): &(String, String, String)| {
                 self.definitions.of_kind(group, version, kind)
             };
             let shown = sub.kind.as_ref().and_then(of_kind).unwrap_or_else(|| object.clone());
             let operations = self.on_object(sub.verbs, &shown);
-            let suffix = capitalized(&sub.name);
-            self.write(of, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), &suffix, operations);
+            let kind = sub.kind.as_ref().map_or(subject.kind, |(group, version, kind)| {
+                // What says no version is of that of the resource.
+                [group, if version.is_empty() { &of.version } else { version }, kind]
+            });
+            let subject = Subject { of, suffix: &capitalized(&sub.name), kind };
+            self.write(&subject, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), operations);
         }
     }
 
@@ -207,15 +228,15 @@ impl<'d, 's> Paths<'d, 's> {
         }
     }
 
-    fn write(&mut self, of: &ResourceType, path: &str, suffix: &str, operations: Vec<Operation>) {
+    fn write(&mut self, subject: &Subject, path: &str, operations: Vec<Operation>) {
         if operations.is_empty() {
             return;
         }
         let mut item = Map::new();
         for operation in operations {
             let value = match self.dialect {
-                Dialect::V2 => operation_v2(of, &operation, suffix),
-                Dialect::V3 => operation_v3(of, &operation, suffix),
+                Dialect::V2 => operation_v2(subject, &operation),
+                Dialect::V3 => operation_v3(subject, &operation),
             };
             item.insert(operation.method.to_owned(), value);
         }
@@ -271,8 +292,9 @@ fn written(dialect: Dialect, (name, kind, text): &Parameter, in_path: bool) -> V
 }
 
 /// What both dialects have.
-fn common(of: &ResourceType, operation: &Operation, suffix: &str) -> Value {
-    let scope = if of.namespaced && suffix != "ForAllNamespaces" { "Namespaced" } else { "" };
+fn common(subject: &Subject, operation: &Operation) -> Value {
+    let Subject { of, suffix, kind: [of_group, of_version, of_kind] } = subject;
+    let scope = if of.namespaced && *suffix != EVERYWHERE { "Namespaced" } else { "" };
     let group = camel_group(&of.group);
     let version = capitalized(&of.version);
     json!({
@@ -280,12 +302,13 @@ fn common(of: &ResourceType, operation: &Operation, suffix: &str) -> Value {
         "description": format!("{} {}", operation.action, of.kind),
         "operationId": format!("{}{group}{version}{scope}{}{suffix}", operation.prefix, of.kind),
         "x-kubernetes-action": operation.action,
-        "x-kubernetes-group-version-kind": {"group": of.group, "version": of.version, "kind": of.kind},
+        "x-kubernetes-group-version-kind": {"group": of_group, "version": of_version, "kind": of_kind},
     })
 }
 
-fn operation_v2(of: &ResourceType, operation: &Operation, suffix: &str) -> Value {
-    let mut value = common(of, operation, suffix);
+fn operation_v2(subject: &Subject, operation: &Operation) -> Value {
+    let of = subject.of;
+    let mut value = common(subject, operation);
     let mut parameters: Vec<Value> =
         operation.parameters.iter().map(|parameter| written(Dialect::V2, parameter, false)).collect();
     let mut consumes = json!(["*/*"]);
@@ -320,8 +343,9 @@ fn operation_v2(of: &ResourceType, operation: &Operation, suffix: &str) -> Value
     value
 }
 
-fn operation_v3(of: &ResourceType, operation: &Operation, suffix: &str) -> Value {
-    let mut value = common(of, operation, suffix);
+fn operation_v3(subject: &Subject, operation: &Operation) -> Value {
+    let of = subject.of;
+    let mut value = common(subject, operation);
     let content = |media: &[&str], reference: &str| -> Value {
         media.iter().map(|media| ((*media).to_owned(), json!({"schema": {"$ref": reference}}))).collect()
     };

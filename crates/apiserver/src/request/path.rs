@@ -63,9 +63,11 @@ pub fn parse(path: &str) -> Option<Place> {
         [] => return plain(),
         [resource] => place.resource = resource.clone(),
         [resource, name] => (place.resource, place.name) = (resource.clone(), name.clone()),
-        [resource, name, subresource @ ..] => {
+        [resource, name, first, further @ ..] => {
             (place.resource, place.name) = (resource.clone(), name.clone());
-            place.subresource = subresource.join("/");
+            // What is behind a proxy is for whom it leads to.
+            let further = if first == "proxy" { &[] } else { further };
+            place.subresource = [std::slice::from_ref(first), further].concat().join("/");
         }
     }
     Some(Place::Resource(place))
@@ -126,7 +128,8 @@ mod tests {
         check("/api/v1/namespaces/a/configmaps/b%20c", ["", "v1", "a", "configmaps", "b c", ""]);
         check("/apis/g.io/v2/things/x/scale", ["g.io", "v2", "", "things", "x", "scale"]);
         check("/apis/g.io/v2/namespaces/n/things/x", ["g.io", "v2", "n", "things", "x", ""]);
-        check("/api/v1/nodes/n/proxy/a/b", ["", "v1", "", "nodes", "n", "proxy/a/b"]);
+        check("/api/v1/nodes/n/proxy/a/b", ["", "v1", "", "nodes", "n", "proxy"]);
+        check("/api/v1/nodes/n/status/a/b", ["", "v1", "", "nodes", "n", "status/a/b"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod list;
 mod managers;
 mod metadata;
 mod namespace;
+pub(crate) mod nodes;
 mod options;
 mod patch;
 mod reindex;
@@ -221,6 +222,9 @@ fn find(
 /// Every verb but the smallest is boxed: else each request would carry room for the largest of them from hand to hand.
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     match verb {
+        _ if nodes::lead_to(&call.resource_type.group, &call.place.subresource) => {
+            Box::pin(nodes::reach(call)).await
+        }
         _ if call.place.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,
         Verb::Create if call.place.subresource == "eviction" => {
             Box::pin(eviction::create_eviction(call)).await

@@ -6,6 +6,7 @@ mod clients;
 mod daily;
 mod drop_in;
 mod endpoints;
+mod errands;
 mod failures;
 mod housekeeping;
 mod kube_rs;

@@ -1,0 +1,153 @@
+//! What nodes would answer: logs, commands, ports, proxies. This server connects to none of them; it says what can be known
+//! without, as Kubernetes does.
+
+mod log;
+mod proxy;
+
+use http::header::{CACHE_CONTROL, UPGRADE};
+use http::{HeaderValue, Response, StatusCode};
+use model::error::{Error, quote};
+use serde_json::Value;
+
+use super::metadata::text;
+use super::{Call, store_error};
+use crate::body::Body;
+use crate::registry::Object;
+
+/// What is told where only a node, or what runs there, could go on.
+const NO_WAY: &str = "this server does not connect to nodes, pods and services";
+
+/// Which addresses of a node are tried, in this order.
+const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
+
+/// Whether a part of a built-in type leads to a node.
+pub(crate) fn lead_to(group: &str, subresource: &str) -> bool {
+    group.is_empty() && matches!(subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
+}
+
+/// Goes as far as it can without a node.
+pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
+    match (call.place.subresource.as_str(), call.place.resource.as_str()) {
+        ("log", _) => log::read(&call).await,
+        ("proxy", "pods") => proxy::to_pod(&call).await,
+        ("proxy", "services") => proxy::to_service(&call).await,
+        ("proxy", _) => proxy::to_node(&call).await,
+        ("portforward", _) => {
+            check_ports(&call)?;
+            let pod = object(&call, "pods", &call.place.name).await?;
+            stream(&call, &pod).await
+        }
+        _ => {
+            let pod = object(&call, "pods", &call.place.name).await?;
+            container(&pod, call.query.text("container"))?;
+            stream(&call, &pod).await
+        }
+    }
+}
+
+/// An object of the core group, in the place of the call where it is in a namespace.
+async fn object(call: &Call, plural: &str, name: &str) -> Result<Object, Error> {
+    let found = maybe(call, plural, name).await?;
+    found.ok_or_else(|| not_found(plural, name))
+}
+
+async fn maybe(call: &Call, plural: &str, name: &str) -> Result<Option<Object>, Error> {
+    let registry = call.api.registry();
+    let Some(of) = registry.find("", "v1", plural).cloned() else { return Ok(None) };
+    let about = call.about(of);
+    match call.api.store.get(&about.key_of(name), None).await.map_err(store_error)? {
+        Some(head) => about.resource_type.read(&head).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+fn not_found(plural: &str, name: &str) -> Error {
+    Error::NotFound { group: String::new(), resource: plural.to_owned(), name: name.to_owned() }
+}
+
+/// Which container is meant: the one that is named, or the only one.
+fn container(pod: &Object, named: &str) -> Result<(), Error> {
+    let names = |key: &str| {
+        let list = pod.get("spec").and_then(|spec| spec.get(key)).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(|container| container["name"].as_str())
+    };
+    let mut all = names("initContainers").chain(names("containers")).chain(names("ephemeralContainers"));
+    let name = text(pod, "name");
+    match named {
+        "" if names("containers").count() == 1 => Ok(()),
+        "" => {
+            let all: Vec<&str> = all.collect();
+            let choice = all.join(" ");
+            let message =
+                format!("a container name must be specified for pod {name}, choose one of: [{choice}]");
+            Err(Error::BadRequest { message })
+        }
+        named if all.any(|name| name == named) => Ok(()),
+        named => Err(Error::BadRequest { message: format!("container {named} is not valid for pod {name}") }),
+    }
+}
+
+fn check_ports(call: &Call) -> Result<(), Error> {
+    for port in call.query.all("ports") {
+        let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let problem = match (is_number, port.parse::<u16>()) {
+            (_, Ok(_)) if is_number => continue,
+            (true, _) => "value out of range",
+            (false, _) => "invalid syntax",
+        };
+        let parsing = format!("strconv.ParseUint: parsing {}: {problem}", quote(port));
+        return Err(Error::BadRequest { message: format!("cannot convert to []int32: {parsing}") });
+    }
+    Ok(())
+}
+
+/// A stream to a node begins with an upgrade of the connection.
+async fn stream(call: &Call, pod: &Object) -> Result<Response<Body>, Error> {
+    if !is_placed(call, pod).await? {
+        let message = format!("pod {} does not have a host assigned", text(pod, "name"));
+        return Err(Error::BadRequest { message });
+    }
+    if !call.headers.contains_key(UPGRADE) {
+        return Err(Error::bad_request("Upgrade request required"));
+    }
+    Err(Error::Failed { message: format!("error dialing backend: {NO_WAY}") })
+}
+
+/// Whether a pod has a node, which then must be there and have an address.
+async fn is_placed(call: &Call, pod: &Object) -> Result<bool, Error> {
+    let node = pod.get("spec").and_then(|spec| spec["nodeName"].as_str()).unwrap_or_default();
+    if node.is_empty() {
+        return Ok(false);
+    }
+    // Kubernetes names it as if it were a pod.
+    let found = maybe(call, "nodes", node).await?.ok_or_else(|| not_found("pods", node))?;
+    address(&found).map(|_| true)
+}
+
+/// Where a node would be found.
+fn address(node: &Object) -> Result<&str, Error> {
+    let list = node.get("status").and_then(|status| status["addresses"].as_array());
+    let known: Vec<(&str, &str)> = list
+        .into_iter()
+        .flatten()
+        .map(|address| {
+            let part = |key: &str| address[key].as_str().unwrap_or_default();
+            (part("type"), part("address"))
+        })
+        .collect();
+    let preferred = ADDRESSES.iter().find_map(|kind| known.iter().find(|(of, _)| of == kind));
+    preferred.map(|(_, address)| *address).ok_or_else(|| {
+        let known: Vec<String> =
+            known.iter().map(|(kind, address)| format!("{{{kind} {address}}}")).collect();
+        let known = known.join(" ");
+        Error::Failed { message: format!("no preferred addresses found; known addresses: [{known}]") }
+    })
+}
+
+/// There is nothing to read.
+fn nothing() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
