@@ -25,7 +25,7 @@ use crate::metrics::ApiMetrics;
 use crate::openapi::Documents;
 use crate::registry::{Registry, ResourceType};
 use crate::webhook::Services;
-use crate::{bootstrap, kinds, pipeline};
+use crate::{bootstrap, flow_control, kinds, pipeline};
 
 /// A Kubernetes API. Cheap to clone; all clones are the same server.
 #[derive(Clone)]
@@ -48,6 +48,7 @@ pub struct Parts {
     pub(crate) shutdown: Shutdown,
     /// Set once all of the first objects are there.
     pub(crate) complete: SetOnce<()>,
+    pub(crate) leaving: Shutdown,
     /// What Services get.
     pub(crate) services: Ranges,
     /// They end with the server.
@@ -83,6 +84,7 @@ pub struct Builder {
     limits: Limits,
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
+    leaving: Shutdown,
     address: Option<SocketAddr>,
     services: Ranges,
 }
@@ -161,6 +163,13 @@ impl Builder {
         self
     }
 
+    /// Says to who asks that the server is not ready when this rings: that it will stop soon.
+    #[must_use]
+    pub fn leaving(mut self, leaving: Shutdown) -> Self {
+        self.leaving = leaving;
+        self
+    }
+
     /// Where what runs in the cluster finds the server.
     #[must_use]
     pub fn address(mut self, address: SocketAddr) -> Self {
@@ -201,12 +210,21 @@ impl Builder {
             metrics_registry: self.metrics,
             shutdown: self.shutdown,
             complete: SetOnce::new(),
+            leaving: self.leaving,
             services: self.services,
             tasks: Mutex::new(JoinSet::new()),
         }));
         api.follow(is_defining.then_some(position)).await?;
         let is_fresh = bootstrap::lay_ground(&api, self.address).await?;
         let rest = bootstrap::complete(Arc::downgrade(&api.0), self.address, is_fresh);
+        let flows = api.registry().find("flowcontrol.apiserver.k8s.io", "v1", "flowschemas").is_some();
+        let flows = flows.then(|| flow_control::keep(Arc::downgrade(&api.0)));
+        let rest = async {
+            rest.await;
+            if let Some(flows) = flows {
+                flows.await;
+            }
+        };
         let roles = has_roles.then(|| rbac::follow(api.store.clone(), api.rbac.clone()));
         api.spawn(async move {
             match roles {
@@ -270,6 +288,7 @@ impl ApiServer {
             limits: Limits::default(),
             metrics: prometheus_client::registry::Registry::default(),
             shutdown: Shutdown::new(),
+            leaving: Shutdown::new(),
             address: None,
             services: Ranges::default(),
         }

@@ -167,9 +167,24 @@ pub(crate) async fn ask(api: &ApiServer, method: Method, path: &str, body: Strin
     Ok(send(api, method, path, body).await?.status().as_u16())
 }
 
+/// Applies a configuration and tells the code of the answer.
+pub(crate) async fn apply(api: &ApiServer, path: &str, body: String) -> Result<u16, Error> {
+    Ok(send_as("application/apply-patch+yaml", api, Method::PATCH, path, body).await?.status().as_u16())
+}
+
 async fn send(api: &ApiServer, method: Method, path: &str, body: String) -> Result<Response<Body>, Error> {
-    let itself = Identity::server();
     let media = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    send_as(media, api, method, path, body).await
+}
+
+async fn send_as(
+    media: &str,
+    api: &ApiServer,
+    method: Method,
+    path: &str,
+    body: String,
+) -> Result<Response<Body>, Error> {
+    let itself = Identity::server();
     let request = Request::builder()
         .method(method)
         .uri(path)

@@ -13,6 +13,7 @@ mod compress;
 mod definitions;
 mod discovery;
 mod endpoints;
+mod flow_control;
 mod kinds;
 mod limits;
 mod metrics;

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use model::error::Error;
+use model::error::{Error, quote};
 use model::selector::{Test, field};
+use process::go_time;
+use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::api::ApiServer;
@@ -53,7 +55,14 @@ where
             let labels = labels(api, &target);
             // A guard, for a client that goes away drops this future at any await.
             let _counted = Counted::new(&api.metrics.in_flight);
-            (labels, steps(api, connection, target, request, &warnings).instrument(span.clone()).await)
+            let result = match time_for(api, &target, request.uri()) {
+                Ok(time) => {
+                    let steps = steps(api, connection, target, request, &warnings).instrument(span.clone());
+                    timeout(time, steps).await.unwrap_or_else(|_| Err(took_too_long()))
+                }
+                Err(error) => Err(error),
+            };
+            (labels, result)
         }
         Err(error) => (of_no_resource(&request.method().as_str().to_lowercase()), Err(error)),
     };
@@ -67,6 +76,40 @@ where
     span.in_scope(|| asked.log(code, elapsed, error.as_ref()));
     count(api, labels, code, elapsed);
     response
+}
+
+/// How long a request may take. What goes on for long anyway takes no shorter time from a client.
+fn time_for(api: &ApiServer, target: &Target, uri: &Uri) -> Result<Duration, Error> {
+    let longest = api.limits.request_timeout;
+    let query = uri.query().unwrap_or("");
+    let is_long = match target {
+        Target::Resource { verb: Verb::Watch, .. } => true,
+        Target::Resource { place, .. } => verbs::nodes::lead_to(&place.group, &place.subresource),
+        _ => false,
+    };
+    if is_long || !query.contains("timeout=") {
+        return Ok(longest);
+    }
+    let query = Query::parse(query);
+    let text = query.text("timeout");
+    match go_time::parse(text) {
+        _ if text.is_empty() => Ok(longest),
+        Some(time) if time.is_zero() => Ok(longest),
+        Some(time) => Ok(time.min(longest)),
+        None => {
+            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+            let problem = if is_number { "missing unit in" } else { "invalid" };
+            let problem = format!("time: {problem} duration {}", quote(text));
+            Err(Error::BadRequest {
+                message: format!("invalid timeout specified in the request URL - {problem}"),
+            })
+        }
+    }
+}
+
+fn took_too_long() -> Error {
+    let message = "request did not complete within the allotted timeout".to_owned();
+    Error::Timeout { message, retry_after_seconds: 0 }
 }
 
 /// The steps between the head of a request and its answer.

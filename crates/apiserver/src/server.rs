@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use http::{Request, Version};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -12,23 +14,24 @@ use process::Shutdown;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::ApiServer;
 use crate::auth::Connection;
+use crate::limits::dice;
 
 /// Decides whom a client certificate stands for. Called once per connection.
 pub type Peers = Arc<dyn Fn(&[CertificateDer<'_>]) -> Connection + Send + Sync>;
 
-/// How long open requests may take once the server is asked to stop.
+/// How long clients have to read what is left of their answers once the server is asked to stop.
 const GRACE: Duration = Duration::from_millis(700);
 /// How long to wait when no further connection can be accepted, for instance because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until asked to stop; then closes watches, waits a moment for open requests, and returns.
+/// Serves until asked to stop; then ends watches and connections that are idle, answers the requests that are there, and returns.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
@@ -56,9 +59,14 @@ pub async fn serve(
         });
     }
     drop(listener);
-    let drained = async { while connections.join_next().await.is_some() {} };
-    if timeout(GRACE, drained).await.is_err() {
-        tracing::info!("connections were cut off at shutdown");
+    let mut drained = std::pin::pin!(async { while connections.join_next().await.is_some() {} });
+    let latest = Instant::now() + api.limits.request_timeout;
+    while timeout(GRACE, drained.as_mut()).await.is_err() {
+        // Who does not read is not waited for.
+        if api.metrics.in_flight.get() == 0 || Instant::now() >= latest {
+            tracing::info!("connections were cut off at shutdown");
+            return;
+        }
     }
 }
 
@@ -110,8 +118,14 @@ where
     let limits = api.limits.clone();
     let activity = Arc::new(Activity::new());
     let tracked = activity.clone();
-    let service = service_fn(move |request| {
+    let leave = Arc::new(Notify::new());
+    let last = leave.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
         let (api, peer, busy) = (api.clone(), peer.clone(), tracked.begin());
+        let chance = api.limits.goaway_chance;
+        if chance > 0.0 && request.version() == Version::HTTP_2 && dice() < chance {
+            last.notify_one();
+        }
         async move {
             let response = api.answer(&peer, request).await;
             // The body of a watch may go on for hours: the connection is busy until it ends.
@@ -144,6 +158,10 @@ where
                 return;
             }
             () = &mut stop, if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = leave.notified(), if !stopping => {
                 stopping = true;
                 connection.as_mut().graceful_shutdown();
             }
@@ -219,5 +237,43 @@ impl http_body::Body for Tracked {
 
     fn size_hint(&self) -> http_body::SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Identity;
+    use store::sqlite::Sqlite;
+    use store::{Metrics, Options, Store};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn what_has_begun_is_answered_when_the_server_stops() {
+        let engine = Arc::new(Sqlite::in_memory().unwrap());
+        let store = Store::open(engine, Options::default(), &Metrics::unregistered()).await.unwrap();
+        let api = ApiServer::builder(store).build().await.unwrap();
+        let (mut client, server) = tokio::io::duplex(64 << 10);
+        let shutdown = Shutdown::new();
+        let peer = Arc::new(Connection::InProcess(Identity::server()));
+        let mut serving = JoinSet::new();
+        serving.spawn(speak(server, peer, api.clone(), shutdown.clone()));
+
+        let body = r#"{"metadata":{"name":"late"}}"#;
+        let head = format!(
+            "POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        client.write_all(head.as_bytes()).await.unwrap();
+        while api.metrics.in_flight.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        shutdown.request();
+        client.write_all(body.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        serving.join_next().await.unwrap().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
     }
 }

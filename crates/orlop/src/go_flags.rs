@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
+use process::go_time;
 use thiserror::Error;
 
 #[cfg(test)]
@@ -212,7 +213,7 @@ fn check(flag: &Flag, value: &str, dialect: Dialect) -> Result<(), BadArguments>
         Kind::Number => value.parse::<i64>().is_err().then(|| not("ParseInt")),
         Kind::Level => value.parse::<u32>().is_err().then(|| not("ParseUint")),
         Kind::Real => value.parse::<f64>().is_err().then(|| not("ParseFloat")),
-        Kind::Time => duration(value).is_none().then(|| format!("time: invalid duration {value:?}")),
+        Kind::Time => go_time::parse(value).is_none().then(|| format!("time: invalid duration {value:?}")),
         Kind::Address => {
             value.parse::<std::net::IpAddr>().is_err().then(|| format!("failed to parse IP: {value:?}"))
         }
@@ -246,38 +247,7 @@ fn commas(value: &str) -> impl Iterator<Item = &str> {
 
 /// A time as an argument: `1h2m3.5s`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    duration(text).ok_or_else(|| format!("{text:?} is no time such as 1h30m"))
-}
-
-/// `1h2m3.5s`, as Go writes times. Less than nothing is nothing.
-fn duration(text: &str) -> Option<Duration> {
-    let (sign, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1.0, rest),
-        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let amount: f64 = rest[..digits].parse().ok()?;
-        let unit =
-            rest[digits..].find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len() - digits);
-        seconds += amount
-            * match &rest[digits..digits + unit] {
-                "ns" => 1e-9,
-                "us" | "µs" => 1e-6,
-                "ms" => 1e-3,
-                "s" => 1.0,
-                "m" => 60.0,
-                "h" => 3600.0,
-                _ => return None,
-            };
-        rest = &rest[digits + unit..];
-    }
-    let is_something = !text.trim_start_matches(['-', '+']).is_empty();
-    is_something.then(|| Duration::try_from_secs_f64((sign * seconds).max(0.0)).unwrap_or(Duration::MAX))
+    go_time::parse(text).ok_or_else(|| format!("{text:?} is no time such as 1h30m"))
 }
 
 impl Given {
@@ -314,9 +284,14 @@ impl Given {
         self.text(name).and_then(|value| value.parse().ok())
     }
 
+    /// The number of a flag that may be between two whole ones.
+    pub(crate) fn real(&self, name: &str) -> Option<f64> {
+        self.text(name).and_then(|value| value.parse().ok())
+    }
+
     /// The time of a flag.
     pub(crate) fn time(&self, name: &str) -> Option<Duration> {
-        self.text(name).and_then(duration)
+        self.text(name).and_then(go_time::parse)
     }
 
     /// The flags that were given, each once, with their last value.
@@ -357,7 +332,7 @@ impl Given {
 fn is_same(kind: Kind, one: &str, other: &str) -> bool {
     match kind {
         Kind::Switch => switch(one) == switch(other),
-        Kind::Time => duration(one) == duration(other),
+        Kind::Time => go_time::parse(one) == go_time::parse(other),
         Kind::Real | Kind::Number => one.parse::<f64>().ok() == other.parse::<f64>().ok(),
         _ => one == other,
     }

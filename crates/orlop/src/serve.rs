@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use apiserver::ApiServer;
+use apiserver::{ApiServer, Limits};
 use controller::manager::Settings;
 use process::{
     Shutdown, Supervisor, files, logging,
@@ -35,6 +35,9 @@ use crate::{
 /// What the store may take to close. Every acknowledged write is safe before it begins.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// What a stop takes beside the requests that are still to be answered.
+pub(crate) const STOP_TIME: Duration = Duration::from_secs(1);
+
 /// Serves until a signal comes or something fails.
 pub(crate) async fn run(config: Config) -> Result<()> {
     let traces = match &config.otlp_endpoint {
@@ -51,7 +54,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
 
 async fn serve(config: &Config) -> Result<()> {
     let mut signals = shutdown::signals().context("cannot listen for signals")?;
-    let mut supervisor = Supervisor::new(Shutdown::new());
+    let grace = Limits::default().request_timeout + STOP_TIME;
+    let mut supervisor = Supervisor::new(Shutdown::new()).with_grace(grace);
     // A database that does not answer can keep the start waiting: a signal must end that as well.
     let started = tokio::select! {
         started = start(config, &mut supervisor) => started?,

@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod files;
+pub mod go_time;
 pub mod listen;
 pub mod logging;
 pub mod pki;

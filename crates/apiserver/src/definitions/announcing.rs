@@ -1,11 +1,13 @@
 //! The APIServices of the groups that definitions bring, as Kubernetes' aggregator keeps them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use http::Method;
-use model::Resource;
 use model::error::Error;
+use model::{Resource, Revision, Selector};
 use serde_json::{Value, json};
+use store::{EventKind, Watch, WatchScope};
 
 use crate::api::ApiServer;
 use crate::bootstrap::ask;
@@ -19,11 +21,15 @@ const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 /// The priorities that Kubernetes gives them.
 const PRIORITIES: (i64, i64) = (1000, 100);
 
+/// How long to wait before they are read again that could not be followed.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// The versions that have one, by group. Whoever else does the same at the same time, on another server, does no harm.
 #[derive(Default)]
 pub(super) struct Announced {
     versions: BTreeMap<String, BTreeSet<String>>,
-    is_read: bool,
+    /// What becomes of those that were read; `None` before they are.
+    watch: Option<Watch>,
 }
 
 impl Announced {
@@ -32,7 +38,7 @@ impl Announced {
         if registry.find("apiregistration.k8s.io", "v1", "apiservices").is_none() {
             return Ok(());
         }
-        if !self.is_read {
+        if self.watch.is_none() {
             self.read(api).await?;
         }
         for (group, version) in self.missing(registry) {
@@ -48,9 +54,33 @@ impl Announced {
         Ok(())
     }
 
+    /// Returns when somebody has deleted one that is still to be there.
+    pub async fn lost(&mut self) {
+        let Some(watch) = &mut self.watch else { return std::future::pending().await };
+        loop {
+            let Ok(events) = watch.next().await else {
+                tokio::time::sleep(PAUSE).await;
+                self.watch = None;
+                return;
+            };
+            let deleted = events.iter().filter(|event| event.kind == EventKind::Deleted);
+            let names = deleted.filter_map(|event| event.change.key.name.split_once('.'));
+            let is_lost = |(version, group): (&str, &str)| {
+                self.versions.get_mut(group).is_some_and(|versions| versions.remove(version))
+            };
+            if names.map(is_lost).fold(false, |one, other| one | other) {
+                return;
+            }
+        }
+    }
+
     async fn read(&mut self, api: &ApiServer) -> Result<(), Error> {
-        let mut pages = Pages::of(&api.store, Resource::new("apiregistration.k8s.io", "apiservices"));
+        let resource = Resource::new("apiregistration.k8s.io", "apiservices");
+        let mut pages = Pages::all_at_once(&api.store, resource.clone());
+        let mut revision = Revision::ZERO;
+        self.versions.clear();
         while let Some(page) = pages.next().await.map_err(store_error)? {
+            revision = page.revision;
             for item in page.items {
                 let object: Value = serde_json::from_slice(&item.value).unwrap_or_default();
                 let [group, version] = ["group", "version"].map(|key| object["spec"][key].as_str());
@@ -61,7 +91,8 @@ impl Announced {
                 }
             }
         }
-        self.is_read = true;
+        let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
+        self.watch = Some(api.store.watch(scope, revision).await.map_err(store_error)?);
         Ok(())
     }
 

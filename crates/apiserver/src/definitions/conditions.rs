@@ -49,22 +49,26 @@ pub(crate) fn begin_end(definition: &mut Object, now: &str) {
     {
         names.push(CLEANUP.into());
     }
-    tell_of_end(definition, Ending::Pending, now);
+    tell_of_end(definition, &Ending::Pending, now);
 }
 
 /// How far the end of a definition is.
-#[derive(Clone, Copy)]
 pub(crate) enum Ending {
     /// It is asked for.
     Pending,
     /// Objects are being deleted.
     InProgress,
+    /// Not all of them could be deleted, and why.
+    Failed(String),
+    /// They are deleted, but not gone.
+    Unconfirmed,
     /// There are none left.
     Completed,
 }
 
 /// Says in the conditions of a definition how far its end is.
-pub(crate) fn tell_of_end(definition: &mut Object, ending: Ending, now: &str) {
+pub(crate) fn tell_of_end(definition: &mut Object, ending: &Ending, now: &str) {
+    let failure;
     let (state, reason, message) = match ending {
         Ending::Pending => (
             "True",
@@ -74,6 +78,15 @@ pub(crate) fn tell_of_end(definition: &mut Object, ending: Ending, now: &str) {
         Ending::InProgress => {
             ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
         }
+        Ending::Failed(problem) => {
+            failure = format!("could not issue all deletes: {problem}");
+            ("True", "InstanceDeletionFailed", failure.as_str())
+        }
+        Ending::Unconfirmed => (
+            "True",
+            "InstanceDeletionCheck",
+            "could not confirm zero CustomResources remaining: context deadline exceeded",
+        ),
         Ending::Completed => ("False", "InstanceDeletionCompleted", "removed all instances"),
     };
     set_condition(part(definition, "status"), ("Terminating", state, reason, message), now);

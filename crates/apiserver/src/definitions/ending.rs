@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use store::{ListQuery, WatchScope};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::announcing::Announced;
 use super::conditions::{CLEANUP, Ending, tell_of_end};
@@ -21,6 +22,8 @@ use crate::verbs::{creation_time, delete_instances, store_error};
 
 /// How long to wait before something is tried again that failed.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long objects may take to go before that is told.
+const PATIENCE: Duration = Duration::from_secs(60);
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Looks at the definitions whenever the registry has changed, until it is dropped.
@@ -45,8 +48,11 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver
         }
         drop((registry, api));
         while ending.try_join_next().is_some() {}
-        if reached.changed().await.is_err() {
-            return;
+        tokio::select! {
+            changed = reached.changed() => if changed.is_err() {
+                return;
+            },
+            () = announced.lost() => {}
         }
     }
 }
@@ -67,14 +73,24 @@ async fn end(server: Weak<Parts>, definition: Arc<Definition>) {
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let outcome = async {
-            tell(&api, &definition, Ending::InProgress).await?;
-            delete_instances(&api, &definition).await?;
+            tell(&api, &definition, &Ending::InProgress).await?;
+            if let Err(error) = delete_instances(&api, &definition).await {
+                tell(&api, &definition, &Ending::Failed(error.to_string())).await?;
+                return Err(error);
+            }
             let store = api.store.clone();
             // The server may go while objects wait for their finalizers.
             drop(api);
-            gone(&store, &definition).await.map_err(store_error)?;
+            let waited = timeout(PATIENCE, gone(&store, &definition)).await;
             let Some(api) = server.upgrade().map(ApiServer::of) else { return Ok(()) };
-            tell(&api, &definition, Ending::Completed).await
+            match waited {
+                Ok(gone) => gone.map_err(store_error)?,
+                Err(_) => {
+                    tell(&api, &definition, &Ending::Unconfirmed).await?;
+                    return Err(Error::internal("objects of it are still there"));
+                }
+            }
+            tell(&api, &definition, &Ending::Completed).await
         };
         match outcome.await {
             Ok(()) => return,
@@ -112,7 +128,7 @@ async fn gone(store: &store::Store, definition: &Definition) -> Result<(), store
 }
 
 /// Says how far the end of a definition is. At last its finalizer is taken away; if it was the only one, the definition goes.
-async fn tell(api: &ApiServer, definition: &Definition, ending: Ending) -> Result<(), Error> {
+async fn tell(api: &ApiServer, definition: &Definition, ending: &Ending) -> Result<(), Error> {
     let found = api.store.get(&definition.key(), None).await.map_err(store_error)?;
     let Some(found) = found.filter(|found| found.uid == definition.uid) else { return Ok(()) };
     let mut object: Object = serde_json::from_slice(&found.value).unwrap_or_default();

@@ -57,7 +57,7 @@ pub async fn answer(api: &ApiServer, endpoint: &str, only: Option<&str>, query: 
 async fn passes(api: &ApiServer, check: &str) -> bool {
     match check {
         "database" => api.store.clock().await.is_ok(),
-        "shutdown" => !api.shutdown.is_requested(),
+        "shutdown" => !api.shutdown.is_requested() && !api.leaving.is_requested(),
         _ => true,
     }
 }

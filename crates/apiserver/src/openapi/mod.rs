@@ -56,13 +56,21 @@ pub(crate) fn answer(
             let (group, version) = place.ok_or(Error::NoSuchPage)?;
             let types: Vec<&ResourceType> = registry.of_version(group, version).collect();
             if types.is_empty() {
-                return Err(Error::PathNotFound);
+                return Ok(no_document());
             }
             let tag = tag(types.iter().copied());
             let made = || api.documents.of(&tag, || v3(&types).to_string().into_bytes());
             tagged(JSON, &tag, query, headers, made)
         }
     }
+}
+
+/// The answer for a version that is not there says no more than that.
+fn no_document() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
 }
 
 /// The group and version of `api/v1` or `apis/apps/v1`.
@@ -102,15 +110,17 @@ fn v3(types: &[&ResourceType]) -> Value {
     let mut paths = Paths::new(Dialect::V3, &mut definitions);
     types.iter().for_each(|of| paths.add(of));
     let paths = paths.finish();
-    let token = json!({
-        "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
-    });
-    json!({
-        "openapi": "3.0.0",
-        "info": info(),
-        "paths": paths,
-        "components": {"schemas": definitions.finish(), "securitySchemes": {"BearerToken": token}},
-    })
+    let mut components = json!({"schemas": definitions.finish()});
+    let mut info = info();
+    if types.iter().all(|of| of.custom.is_some()) {
+        info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
+    } else {
+        let token = json!({
+            "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
+        });
+        components["securitySchemes"] = json!({"BearerToken": token});
+    }
+    json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": components})
 }
 
 fn v2(registry: &Registry) -> Value {
@@ -181,6 +191,6 @@ fn tagged(
     let headers = response.headers_mut();
     headers.insert(ETAG, etag);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
-    headers.insert(VARY, HeaderValue::from(ACCEPT));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
     Ok(response)
 }

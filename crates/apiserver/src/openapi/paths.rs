@@ -29,28 +29,46 @@ const FORCE: Parameter = ("force", "boolean", "Whether apply takes fields from o
 const PRETTY: Parameter = ("pretty", "string", "Whether JSON is indented.");
 const OF_WRITES: [Parameter; 3] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
 const OF_PATCHES: [Parameter; 4] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE];
-const OF_DELETIONS: [Parameter; 5] = [
+const GRACE: Parameter = ("gracePeriodSeconds", "integer", "How long the object has before it goes.");
+const IGNORE_ERRORS: Parameter = (
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "boolean",
+    "Whether an object that cannot be read is deleted all the same.",
+);
+const ORPHAN: Parameter = ("orphanDependents", "boolean", "Old form of propagationPolicy.");
+const PROPAGATION: Parameter =
+    ("propagationPolicy", "string", "What becomes of dependents: `Orphan`, `Background` or `Foreground`.");
+const OF_DELETIONS: [Parameter; 5] = [DRY_RUN, GRACE, IGNORE_ERRORS, ORPHAN, PROPAGATION];
+const BOOKMARKS: Parameter = ("allowWatchBookmarks", "boolean", "Whether a watch has bookmarks.");
+const CONTINUE: Parameter = ("continue", "string", "The token of the page before.");
+const FIELDS: Parameter =
+    ("fieldSelector", "string", "Restricts the list of returned objects by their fields.");
+const LABELS: Parameter =
+    ("labelSelector", "string", "Restricts the list of returned objects by their labels.");
+const LIMIT: Parameter = ("limit", "integer", "The most objects of a page.");
+const VERSION: Parameter = ("resourceVersion", "string", "Which state is read.");
+const MATCH: Parameter =
+    ("resourceVersionMatch", "string", "How resourceVersion is meant: `Exact` or `NotOlderThan`.");
+const INITIAL: Parameter = ("sendInitialEvents", "boolean", "Whether a watch begins with what is there.");
+const TIMEOUT: Parameter = ("timeoutSeconds", "integer", "How long the answer may take.");
+const WATCH: Parameter =
+    ("watch", "boolean", "Watch for changes to the described resources, without an end.");
+const OF_LISTS: [Parameter; 10] =
+    [BOOKMARKS, CONTINUE, FIELDS, LABELS, LIMIT, VERSION, MATCH, INITIAL, TIMEOUT, WATCH];
+const OF_COLLECTIONS: [Parameter; 13] = [
+    CONTINUE,
     DRY_RUN,
-    ("gracePeriodSeconds", "integer", "How long the object has before it goes."),
-    (
-        "ignoreStoreReadErrorWithClusterBreakingPotential",
-        "boolean",
-        "Whether an object that cannot be read is deleted all the same.",
-    ),
-    ("orphanDependents", "boolean", "Old form of propagationPolicy."),
-    ("propagationPolicy", "string", "What becomes of dependents: `Orphan`, `Background` or `Foreground`."),
-];
-const OF_LISTS: [Parameter; 10] = [
-    ("allowWatchBookmarks", "boolean", "Whether a watch has bookmarks."),
-    ("continue", "string", "The token of the page before."),
-    ("fieldSelector", "string", "Restricts the list of returned objects by their fields."),
-    ("labelSelector", "string", "Restricts the list of returned objects by their labels."),
-    ("limit", "integer", "The most objects of a page."),
-    ("resourceVersion", "string", "Which state is read."),
-    ("resourceVersionMatch", "string", "How resourceVersion is meant: `Exact` or `NotOlderThan`."),
-    ("sendInitialEvents", "boolean", "Whether a watch begins with what is there."),
-    ("timeoutSeconds", "integer", "How long the answer may take."),
-    ("watch", "boolean", "Watch for changes to the described resources, without an end."),
+    FIELDS,
+    GRACE,
+    IGNORE_ERRORS,
+    LABELS,
+    LIMIT,
+    ORPHAN,
+    PROPAGATION,
+    VERSION,
+    MATCH,
+    INITIAL,
+    TIMEOUT,
 ];
 
 /// What the body of a request is.
@@ -69,6 +87,8 @@ struct Operation<'a> {
     action: &'static str,
     /// What the name of the operation begins with.
     prefix: &'static str,
+    /// What is in front of the scope in it.
+    amount: &'static str,
     parameters: &'a [Parameter],
     content: Content,
     codes: &'static [(&'static str, &'static str)],
@@ -118,16 +138,21 @@ impl<'d, 's> Paths<'d, 's> {
         };
         let base = of.base_path();
         let scoped = if of.namespaced { format!("{base}/namespaces/{{namespace}}") } else { base.clone() };
-        let collection = self.on_collection(of.verbs, &object, &list);
+        let is_custom = of.custom.is_some();
+        let collection = self.on_collection(of.verbs, &object, &list, is_custom);
         let subject = Subject { of, suffix: "", kind: [&of.group, &of.version, &of.kind] };
         self.write(&subject, &format!("{scoped}/{}", of.plural), collection);
         if of.namespaced {
-            let everywhere =
-                self.on_collection(of.verbs.intersection(Verbs::of(&[Verb::List])), &object, &list);
+            let everywhere = self.on_collection(
+                of.verbs.intersection(Verbs::of(&[Verb::List])),
+                &object,
+                &list,
+                is_custom,
+            );
             let subject = Subject { suffix: EVERYWHERE, ..subject };
             self.write(&subject, &format!("{base}/{}", of.plural), everywhere);
         }
-        let one = self.on_object(of.verbs.without(Verb::Create), &object);
+        let one = self.on_object(of.verbs.without(Verb::Create), &object, is_custom);
         self.write(&subject, &format!("{scoped}/{}/{{name}}", of.plural), one);
         let is_shown = |sub: &&Subresource| !nodes::lead_to(&of.group, &sub.name);
         for sub in of.subresources.iter().filter(is_shown) {
@@ -135,34 +160,48 @@ impl<'d, 's> Paths<'d, 's> {
                 self.definitions.of_kind(group, version, kind)
             };
             let shown = sub.kind.as_ref().and_then(of_kind).unwrap_or_else(|| object.clone());
-            let operations = self.on_object(sub.verbs, &shown);
-            let kind = sub.kind.as_ref().map_or(subject.kind, |(group, version, kind)| {
-                // What says no version is of that of the resource.
-                [group, if version.is_empty() { &of.version } else { version }, kind]
-            });
+            let operations = self.on_object(sub.verbs, &shown, is_custom);
+            // Of custom types even that is said of which is a Scale.
+            let kind =
+                sub.kind.as_ref().filter(|_| !is_custom).map_or(subject.kind, |(group, version, kind)| {
+                    // What says no version is of that of the resource.
+                    [group, if version.is_empty() { &of.version } else { version }, kind]
+                });
             let subject = Subject { of, suffix: &capitalized(&sub.name), kind };
             self.write(&subject, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), operations);
         }
     }
 
-    fn on_collection(&mut self, verbs: Verbs, object: &str, list: &str) -> Vec<Operation<'static>> {
+    fn on_collection(
+        &mut self,
+        verbs: Verbs,
+        object: &str,
+        list: &str,
+        is_custom: bool,
+    ) -> Vec<Operation<'static>> {
         let mut operations = Vec::new();
         if verbs.contains(Verb::List) {
-            operations.push(Operation { streams: true, ..reading("list", "list", &OF_LISTS, list) });
+            operations.push(Operation { streams: !is_custom, ..reading("list", "list", &OF_LISTS, list) });
         }
         if verbs.contains(Verb::Create) {
             operations.push(self.create(object));
         }
         if verbs.contains(Verb::DeleteCollection) {
-            operations.push(self.deletion("deletecollection", "deleteCollection", &[OK]));
+            let deletion = Operation { amount: "Collection", ..self.deletion("deletecollection", &[OK]) };
+            operations.push(if is_custom {
+                // Kubernetes says so, though it takes the others, too.
+                Operation { parameters: &OF_LISTS, content: Content::None, ..deletion }
+            } else {
+                Operation { parameters: &OF_COLLECTIONS, ..deletion }
+            });
         }
         operations
     }
 
-    fn on_object(&mut self, verbs: Verbs, object: &str) -> Vec<Operation<'static>> {
+    fn on_object(&mut self, verbs: Verbs, object: &str, is_custom: bool) -> Vec<Operation<'static>> {
         let mut operations = Vec::new();
         if verbs.contains(Verb::Get) {
-            operations.push(reading("get", "read", &[], object));
+            operations.push(reading("get", "read", if is_custom { &[VERSION] } else { &[] }, object));
         }
         if verbs.contains(Verb::Create) {
             operations.push(self.create(object));
@@ -172,6 +211,7 @@ impl<'d, 's> Paths<'d, 's> {
                 method: "put",
                 action: "put",
                 prefix: "replace",
+                amount: "",
                 parameters: &OF_WRITES,
                 content: Content::Object(object.to_owned()),
                 codes: &[OK, CREATED],
@@ -180,16 +220,17 @@ impl<'d, 's> Paths<'d, 's> {
             });
         }
         if verbs.contains(Verb::Delete) {
-            operations.push(self.deletion("delete", "delete", &[OK, ACCEPTED]));
+            operations.push(self.deletion("delete", &[OK, ACCEPTED]));
         }
         if verbs.contains(Verb::Patch) {
             operations.push(Operation {
                 method: "patch",
                 action: "patch",
                 prefix: "patch",
+                amount: "",
                 parameters: &OF_PATCHES,
                 content: Content::Patch(self.definitions.of_meta("Patch")),
-                codes: &[OK, CREATED],
+                codes: if is_custom { &[OK] } else { &[OK, CREATED] },
                 answer: object.to_owned(),
                 streams: false,
             });
@@ -202,6 +243,7 @@ impl<'d, 's> Paths<'d, 's> {
             method: "post",
             action: "post",
             prefix: "create",
+            amount: "",
             parameters: &OF_WRITES,
             content: Content::Object(object.to_owned()),
             codes: &[OK, CREATED, ACCEPTED],
@@ -213,13 +255,13 @@ impl<'d, 's> Paths<'d, 's> {
     fn deletion(
         &mut self,
         action: &'static str,
-        prefix: &'static str,
         codes: &'static [(&'static str, &'static str)],
     ) -> Operation<'static> {
         Operation {
             method: "delete",
             action,
-            prefix,
+            prefix: "delete",
+            amount: "",
             parameters: &OF_DELETIONS,
             content: Content::Options(self.definitions.of_meta("DeleteOptions")),
             codes,
@@ -228,11 +270,14 @@ impl<'d, 's> Paths<'d, 's> {
         }
     }
 
-    fn write(&mut self, subject: &Subject, path: &str, operations: Vec<Operation>) {
+    fn write(&mut self, subject: &Subject, path: &str, mut operations: Vec<Operation<'static>>) {
         if operations.is_empty() {
             return;
         }
         let mut item = Map::new();
+        // What all operations have in common stands beside them.
+        let common =
+            if let [only] = operations.as_mut_slice() { std::mem::take(&mut only.parameters) } else { &[] };
         for operation in operations {
             let value = match self.dialect {
                 Dialect::V2 => operation_v2(subject, &operation),
@@ -242,13 +287,13 @@ impl<'d, 's> Paths<'d, 's> {
         }
         let in_path =
             [("{name}", "name", "The name of the object."), ("{namespace}", "namespace", "Its namespace.")];
-        let mut parameters: Vec<Value> = in_path
-            .into_iter()
-            .filter(|(mark, ..)| path.contains(mark))
-            .map(|(_, name, text)| self.parameter(&(name, "string", text), true))
-            .collect();
-        parameters.push(self.parameter(&PRETTY, false));
-        item.insert("parameters".to_owned(), parameters.into());
+        let in_path = in_path.into_iter().filter(|(mark, ..)| path.contains(mark));
+        let in_path = in_path.map(|(_, name, text)| ((name, "string", text), true));
+        let common = common.iter().chain([&PRETTY]).map(|parameter| (*parameter, false));
+        let mut parameters: Vec<(Parameter, bool)> = in_path.chain(common).collect();
+        parameters.sort_by_key(|((name, ..), _)| *name);
+        let parameters = parameters.iter().map(|(parameter, in_path)| self.parameter(parameter, *in_path));
+        item.insert("parameters".to_owned(), parameters.collect());
         self.paths.insert(path.to_owned(), item.into());
     }
 
@@ -267,6 +312,7 @@ fn reading(
         method: "get",
         action,
         prefix,
+        amount: "",
         parameters,
         content: Content::None,
         codes: &[OK],
@@ -300,7 +346,9 @@ fn common(subject: &Subject, operation: &Operation) -> Value {
     json!({
         "tags": [format!("{}_{}", group_tag(&of.group), of.version)],
         "description": format!("{} {}", operation.action, of.kind),
-        "operationId": format!("{}{group}{version}{scope}{}{suffix}", operation.prefix, of.kind),
+        "operationId": format!(
+            "{}{group}{version}{}{scope}{}{suffix}", operation.prefix, operation.amount, of.kind
+        ),
         "x-kubernetes-action": operation.action,
         "x-kubernetes-group-version-kind": {"group": of_group, "version": of_version, "kind": of_kind},
     })
@@ -311,7 +359,7 @@ fn operation_v2(subject: &Subject, operation: &Operation) -> Value {
     let mut value = common(subject, operation);
     let mut parameters: Vec<Value> =
         operation.parameters.iter().map(|parameter| written(Dialect::V2, parameter, false)).collect();
-    let mut consumes = json!(["*/*"]);
+    let mut consumes = json!(bodies(of));
     let (reference, required) = match &operation.content {
         Content::None => (None, false),
         Content::Object(reference) => (Some(reference), true),
@@ -352,12 +400,12 @@ fn operation_v3(subject: &Subject, operation: &Operation) -> Value {
     let body = match &operation.content {
         Content::None => None,
         Content::Object(reference) => {
-            Some(json!({"content": content(&["*/*"], reference), "required": true}))
+            Some(json!({"content": content(bodies(of), reference), "required": true}))
         }
         Content::Patch(reference) => {
             Some(json!({"content": content(patches(of), reference), "required": true}))
         }
-        Content::Options(reference) => Some(json!({"content": content(&["*/*"], reference)})),
+        Content::Options(reference) => Some(json!({"content": content(bodies(of), reference)})),
     };
     if let Some(body) = body {
         value["requestBody"] = body;
@@ -374,6 +422,11 @@ fn operation_v3(subject: &Subject, operation: &Operation) -> Value {
         value["parameters"] = parameters.map(|parameter| written(Dialect::V3, parameter, false)).collect();
     }
     value
+}
+
+/// The forms of an object.
+fn bodies(of: &ResourceType) -> &'static [&'static str] {
+    if of.custom.is_some() { &[JSON, YAML] } else { &["*/*"] }
 }
 
 /// The forms of a patch: only built-in types say how lists are merged.

@@ -16,14 +16,15 @@ use super::scope::scope;
 use super::{Call, store_error, too_old};
 use crate::body::{Aborted, Body};
 use crate::definitions::indexing::has_fields;
+use crate::limits::dice;
 use crate::metrics::Counted;
 use crate::render::{EventFrame, EventName};
 use crate::request::list_options::{WatchOptions, WatchStart};
 
 /// How often a client that takes bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// How long a watch lasts for which the client names no time: this, and up to as much again, so that not all end at once.
-const DEFAULT_SECONDS: u64 = 1800;
+/// A client may name any number of seconds; a day is as good as for ever.
+const LONGEST: Duration = Duration::from_secs(86_400);
 /// Events are put together until a piece has this size.
 const PIECE: usize = 64 << 10;
 
@@ -100,8 +101,8 @@ enum Wake {
 
 impl Feed {
     fn new(call: &Call, phase: Phase, frame: EventFrame, options: &WatchOptions) -> Self {
-        let spread = uuid::Uuid::new_v4().as_u128() as u64 % DEFAULT_SECONDS;
-        let seconds = options.timeout_seconds.unwrap_or(DEFAULT_SECONDS + spread);
+        let usual = call.api.limits.watch_time;
+        let time = options.timeout_seconds.map_or_else(|| usual.mul_f64(1.0 + dice()), Duration::from_secs);
         let now = Instant::now();
         let bookmarks = options.bookmarks.then(|| {
             let mut interval = interval_at(now + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
@@ -113,8 +114,7 @@ impl Feed {
             phase,
             frame,
             bookmarks,
-            // A client may name any number of seconds; a day is as good as for ever.
-            end: now + Duration::from_secs(seconds.min(86_400)),
+            end: now + time.min(LONGEST),
             shutdown: call.api.shutdown.clone(),
             definition: call
                 .resource_type

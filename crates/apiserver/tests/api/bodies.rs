@@ -1,6 +1,9 @@
 //! Bodies that are wrong in some way: a clear 4xx, and nothing changes.
 
-use http::Method;
+use apiserver::auth::{Connection, Identity};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, StreamBody};
 use serde_json::json;
 
 use crate::client::{CONFIGMAPS, Client};
@@ -110,4 +113,18 @@ async fn yaml_is_read_and_written() {
     assert!(text.contains("kind: ConfigMap\n") && text.contains("  x: \"1\"\n"), "{text}");
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n";
     assert_eq!(client.send(Method::POST, CONFIGMAPS, &headers[..1], bomb.as_bytes()).await.failure().0, 400);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_given_up() {
+    let client = Client::new().await;
+    let never = futures::stream::pending::<Result<http_body::Frame<Bytes>, std::convert::Infallible>>();
+    let request = Request::post(format!("{CONFIGMAPS}?timeout=20ms")).body(StreamBody::new(never)).unwrap();
+    let admin = Identity::authenticated("admin", ["system:masters".to_owned()]);
+    let response = client.api.answer(&Connection::InProcess(admin), request).await;
+    assert_eq!(response.status(), 504);
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let status: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(status["message"], "Timeout: request did not complete within the allotted timeout");
+    assert_eq!(status["reason"], "Timeout");
 }

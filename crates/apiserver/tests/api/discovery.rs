@@ -93,6 +93,17 @@ async fn a_stopping_or_broken_server_is_not_ready() {
 }
 
 #[tokio::test]
+async fn a_server_that_will_stop_soon_is_not_ready_and_serves() {
+    let leaving = process::Shutdown::new();
+    let client = Client::with(|builder| builder.leaving(leaving.clone())).await;
+    assert_eq!(client.get("/readyz").await.code, 200);
+    leaving.request();
+    assert_eq!(client.get("/readyz").await.code, 500);
+    assert_eq!(client.get("/livez").await.code, 200);
+    assert_eq!(client.get(CONFIGMAPS).await.code, 200);
+}
+
+#[tokio::test]
 async fn metrics_count_requests_by_verb_and_resource() {
     let client = Client::new().await;
     client.get(CONFIGMAPS).await;

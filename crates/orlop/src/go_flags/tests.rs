@@ -100,18 +100,6 @@ fn etcd_takes_one_dash_or_two_and_has_words_of_its_own() {
 }
 
 #[test]
-fn times_are_read_as_go_writes_them() {
-    for (text, millis) in
-        [("1m0s", 60_000), ("1h2m3.5s", 3_723_500), ("0", 0), ("300ms", 300), ("-5s", 0), (".5s", 500)]
-    {
-        assert_eq!(duration(text), Some(Duration::from_millis(millis)), "{text}");
-    }
-    for text in ["", "5", "s", "1x", "1.2.3s", "1m5", "µ"] {
-        assert_eq!(duration(text), None, "{text}");
-    }
-}
-
-#[test]
 fn no_flag_is_swallowed() {
     let given = kube(&[
         "--profiling=false",

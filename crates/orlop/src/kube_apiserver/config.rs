@@ -36,6 +36,8 @@ pub(super) struct Config {
     pub(super) storage: Storage,
     pub(super) store: Options,
     pub(super) limits: Limits,
+    /// How long the server goes on when it is asked to stop.
+    pub(super) shutdown_delay: Duration,
     pub(super) services: Ranges,
     /// How long events stay after they were last written; nothing for ever.
     pub(super) event_ttl: Duration,
@@ -117,6 +119,7 @@ impl Config {
             storage: storage(given)?,
             store: store_options(given),
             limits: limits(given),
+            shutdown_delay: given.time("shutdown-delay-duration").unwrap_or_default(),
             services: services(given)?,
             event_ttl: given.time("event-ttl").unwrap_or(EVENT_TTL),
             plugins,
@@ -133,6 +136,9 @@ fn problems(given: &Given) -> Vec<String> {
     let mut problems = Vec::new();
     if given.list("etcd-servers").is_empty() {
         problems.push("--etcd-servers must be specified".to_owned());
+    }
+    if given.real("goaway-chance").is_some_and(|chance| !(0.0..=0.02).contains(&chance)) {
+        problems.push("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
     }
     let port = given.number("secure-port").unwrap_or(6443);
     if !(1..=65535).contains(&port) {
@@ -208,7 +214,7 @@ fn storage(given: &Given) -> Result<Storage> {
             Some(tls::client_config(read("--etcd-cafile", path)?.as_bytes(), own.as_ref())?)
         }
     };
-    let minute = std::time::Duration::from_secs(60);
+    let minute = Duration::from_secs(60);
     Ok(Storage {
         servers,
         tls,
@@ -235,7 +241,11 @@ fn limits(given: &Given) -> Limits {
     };
     limits.reads_in_flight = any_number("max-requests-inflight", limits.reads_in_flight);
     limits.writes_in_flight = any_number("max-mutating-requests-inflight", limits.writes_in_flight);
-    limits.body_timeout = given.time("request-timeout").unwrap_or(limits.body_timeout);
+    limits.request_timeout = given.time("request-timeout").unwrap_or(limits.request_timeout);
+    if let Some(seconds) = given.number("min-request-timeout").and_then(|n| u64::try_from(n).ok()) {
+        limits.watch_time = Duration::from_secs(seconds);
+    }
+    limits.goaway_chance = given.real("goaway-chance").unwrap_or(limits.goaway_chance);
     if let Some(streams) =
         given.number("http2-max-streams-per-connection").and_then(|n| u32::try_from(n).ok())
     {

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::access::Settings;
 use super::admission;
 use super::config::{Config, Serving};
-use crate::serve::{CLOSE_TIMEOUT, in_cluster, stop_on_signal};
+use crate::serve::{CLOSE_TIMEOUT, STOP_TIME, in_cluster};
 use crate::{callers, controllers};
 
 /// Serves until a signal comes or something fails.
@@ -32,13 +32,28 @@ pub(super) async fn run(config: Config) -> Result<()> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let mut supervisor = Supervisor::new(Shutdown::new());
+    let (leaving, delay) = (Shutdown::new(), config.shutdown_delay);
+    let grace = config.limits.request_timeout + STOP_TIME;
+    let mut supervisor = Supervisor::new(Shutdown::new()).with_grace(grace);
     let store = tokio::select! {
-        started = start(config, &mut supervisor) => started?,
+        started = start(config, leaving.clone(), &mut supervisor) => started?,
         _ = signals.received() => return Ok(()),
     };
     let shutdown = supervisor.shutdown();
-    supervisor.start("the signal handler", stop_on_signal(signals, shutdown));
+    supervisor.start("the signal handler", async move {
+        // Clients are sent elsewhere before the server stops.
+        tokio::select! {
+            signal = signals.received() => tracing::info!(signal, "stopping"),
+            () = shutdown.requested() => {}
+        }
+        leaving.request();
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = shutdown.requested() => {}
+        }
+        shutdown.request();
+        Ok::<_, Infallible>(())
+    });
     let result = supervisor.run().await;
     if timeout(CLOSE_TIMEOUT, store.close()).await.is_err() {
         tracing::warn!("the store took too long to close; nothing that was committed is lost");
@@ -46,7 +61,7 @@ pub(super) async fn run(config: Config) -> Result<()> {
     Ok(result?)
 }
 
-async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
+async fn start(config: Config, leaving: Shutdown, supervisor: &mut Supervisor) -> Result<Store> {
     let listener =
         config.listen.bind().await.map_err(|error| anyhow!("failed to create listener: {error}"))?;
     let local = listener.local_addr()?;
@@ -81,6 +96,7 @@ async fn start(config: Config, supervisor: &mut Supervisor) -> Result<Store> {
         .admission_configuration(config.admission)
         .metrics(metrics)
         .shutdown(supervisor.shutdown())
+        .leaving(leaving)
         .address(advertised)
         .build()
         .await

@@ -1,0 +1,130 @@
+//! What the server says of flow schemas: whether the priority level is there that they name.
+
+use std::collections::BTreeSet;
+use std::sync::Weak;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use model::error::{Error, quote};
+use model::{Resource, Selector};
+use serde_json::{Value, json};
+use store::{Store, Stored, Watch, WatchScope};
+
+use crate::api::{ApiServer, Parts};
+use crate::bootstrap;
+use crate::pages::Pages;
+use crate::verbs::{creation_time, store_error};
+
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
+/// Who owns the conditions, in Kubernetes.
+const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
+/// How long to wait before something is tried again that failed.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Keeps the conditions of all flow schemas, until it is dropped. Whoever else does the same at the same time, on another server,
+/// does no harm.
+pub(crate) async fn keep(server: Weak<Parts>) {
+    loop {
+        let Some(api) = server.upgrade().map(ApiServer::of) else { return };
+        let settled = settle(&api).await;
+        drop(api);
+        let changed = match settled {
+            Ok([mut levels, mut schemas]) => {
+                let changed = tokio::select! {
+                    changed = levels.next() => changed,
+                    changed = schemas.next() => changed,
+                };
+                changed.map_err(store_error)
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = changed {
+            tracing::warn!(%error, "flow schemas cannot be followed; trying again");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Writes what is not yet said, and gives what tells of changes from then on.
+async fn settle(api: &ApiServer) -> Result<[Watch; 2], Error> {
+    let (levels, of_levels) = read(&api.store, "prioritylevelconfigurations").await.map_err(store_error)?;
+    let (schemas, of_schemas) = read(&api.store, "flowschemas").await.map_err(store_error)?;
+    let levels: BTreeSet<String> = levels.into_iter().map(|level| level.key.name).collect();
+    let now = creation_time();
+    let told = schemas.iter().filter_map(|schema| {
+        let object = serde_json::from_slice(&schema.value).ok()?;
+        let condition = condition(&object, &levels, &now)?;
+        Some(tell(api, &schema.key.name, condition))
+    });
+    try_join_all(told).await?;
+    Ok([of_levels, of_schemas])
+}
+
+/// All objects of a resource, and what happens to them afterwards.
+async fn read(store: &Store, plural: &str) -> Result<(Vec<Stored>, Watch), store::Error> {
+    let resource = Resource::new(GROUP, plural);
+    let mut pages = Pages::all_at_once(store, resource.clone());
+    let (mut all, mut revision) = (Vec::new(), model::Revision::ZERO);
+    while let Some(page) = pages.next().await? {
+        revision = page.revision;
+        all.extend(page.items);
+    }
+    let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
+    Ok((all, store.watch(scope, revision).await?))
+}
+
+/// The condition that a schema should have; `None` if it has it.
+fn condition(schema: &Value, levels: &BTreeSet<String>, now: &str) -> Option<Value> {
+    let level = schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
+    let begin =
+        format!("This FlowSchema references the PriorityLevelConfiguration object named {}", quote(level));
+    let (status, reason, message) = if levels.contains(level) {
+        ("False", "Found", format!("{begin} and it exists"))
+    } else {
+        ("True", "NotFound", format!("{begin} but there is no such object"))
+    };
+    let conditions = schema["status"]["conditions"].as_array();
+    let had = conditions.into_iter().flatten().find(|condition| condition["type"] == "Dangling");
+    let since = match had {
+        Some(had) if had["status"] == status => {
+            if had["reason"] == reason && had["message"] == message {
+                return None;
+            }
+            had["lastTransitionTime"].as_str().unwrap_or(now)
+        }
+        _ => now,
+    };
+    Some(json!({
+        "type": "Dangling", "status": status, "lastTransitionTime": since, "reason": reason, "message": message,
+    }))
+}
+
+async fn tell(api: &ApiServer, name: &str, condition: Value) -> Result<(), Error> {
+    let path = format!("/apis/{GROUP}/v1/flowschemas/{name}/status?fieldManager={MANAGER}&force=true");
+    let object = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "FlowSchema", "metadata": {"name": name},
+        "status": {"conditions": [condition]},
+    });
+    match bootstrap::apply(api, &path, object.to_string()).await? {
+        200 | 404 | 409 => Ok(()),
+        code => Err(Error::Internal { message: format!("{path}: {code}") }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_without_its_level_dangles() {
+        let levels = BTreeSet::from(["there".to_owned()]);
+        let schema = |level: &str, conditions: Value| json!({"spec": {"priorityLevelConfiguration": {"name": level}}, "status": {"conditions": conditions}});
+        let found = condition(&schema("there", json!([])), &levels, "then").expect("it has none");
+        assert_eq!((&found["status"], &found["reason"]), (&json!("False"), &json!("Found")));
+        assert_eq!(condition(&schema("there", json!([found])), &levels, "now"), None);
+        let lost = condition(&schema("gone", json!([found])), &levels, "now").expect("it has another");
+        assert_eq!((&lost["status"], &lost["lastTransitionTime"]), (&json!("True"), &json!("now")));
+        let other = condition(&schema("none", json!([lost])), &levels, "later").expect("it has another");
+        assert_eq!(other["lastTransitionTime"], "now", "it dangles since then");
+    }
+}
