@@ -217,13 +217,10 @@ impl Builder {
         api.follow(is_defining.then_some(position)).await?;
         let is_fresh = bootstrap::lay_ground(&api, self.address).await?;
         let rest = bootstrap::complete(Arc::downgrade(&api.0), self.address, is_fresh);
-        let flows = api.registry().find("flowcontrol.apiserver.k8s.io", "v1", "flowschemas").is_some();
-        let flows = flows.then(|| flow_control::keep(Arc::downgrade(&api.0)));
+        let flows = flow_control::keep(Arc::downgrade(&api.0));
         let rest = async {
             rest.await;
-            if let Some(flows) = flows {
-                flows.await;
-            }
+            flows.await;
         };
         let roles = has_roles.then(|| rbac::follow(api.store.clone(), api.rbac.clone()));
         api.spawn(async move {

@@ -26,6 +26,7 @@ use serde_json::Value;
 use crate::api::{ApiServer, Parts};
 use crate::auth::{Connection, Identity};
 use crate::body::Body;
+use crate::flow_control;
 use crate::verbs::{SERVER, store_error};
 use objects::First;
 pub(crate) use waiting::until_complete;
@@ -52,8 +53,12 @@ pub(crate) async fn lay_ground(api: &ApiServer, address: Option<SocketAddr>) -> 
 pub(crate) async fn complete(api: Weak<Parts>, address: Option<SocketAddr>, is_fresh: bool) {
     while let Some(parts) = api.upgrade() {
         let api = ApiServer::of(parts);
-        match make_rest(&api, address, is_fresh).await {
-            Ok(()) => {
+        let made = async {
+            make_rest(&api, address, is_fresh).await?;
+            flow_control::settle(&api).await
+        };
+        match made.await {
+            Ok(_) => {
                 // Nobody else sets it.
                 let _ = api.complete.set(());
                 return;
@@ -149,11 +154,16 @@ async fn existing(api: &ApiServer, list: &str) -> Result<BTreeMap<String, Value>
 async fn write(api: &ApiServer, first: &First, is_there: bool) -> Result<(), Error> {
     let (collection, body) = (first.collection(), first.object.to_string());
     let path = format!("{collection}/{}", first.name());
-    let code = if is_there {
-        ask(api, Method::PUT, &path, body).await?
-    } else {
-        ask(api, Method::POST, &collection, body).await?
-    };
+    let mut code = 0;
+    if is_there {
+        code = ask(api, Method::PUT, &path, body.clone()).await?;
+        if code == 422 {
+            ask(api, Method::DELETE, &path, String::new()).await?;
+        }
+    }
+    if !is_there || code == 422 {
+        code = ask(api, Method::POST, &collection, body).await?;
+    }
     match code {
         200 | 201 | 409 => Ok(()),
         // Another server that starts at the same time may have made it, with an address that only one can have.

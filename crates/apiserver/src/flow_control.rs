@@ -46,7 +46,7 @@ pub(crate) async fn keep(server: Weak<Parts>) {
 }
 
 /// Writes what is not yet said, and gives what tells of changes from then on.
-async fn settle(api: &ApiServer) -> Result<[Watch; 2], Error> {
+pub(crate) async fn settle(api: &ApiServer) -> Result<[Watch; 2], Error> {
     let (levels, of_levels) = read(&api.store, "prioritylevelconfigurations").await.map_err(store_error)?;
     let (schemas, of_schemas) = read(&api.store, "flowschemas").await.map_err(store_error)?;
     let levels: BTreeSet<String> = levels.into_iter().map(|level| level.key.name).collect();

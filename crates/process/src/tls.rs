@@ -15,9 +15,11 @@ use thiserror::Error;
 use crate::pki::Identity;
 
 mod client;
+mod request;
 mod servers;
 
 pub use client::{CertIdentity, ClientCaVerifier, Refusal};
+pub use request::{AskedSubject, asked_subject};
 use servers::BundleVerifier;
 
 /// The protocols over TLS, the better first.

@@ -1,5 +1,6 @@
 //! Authentication: front proxies, client certificates, bearer tokens, and whatever a user of this library adds.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -142,7 +143,8 @@ impl Authentication {
         if let Connection::InProcess(identity) | Connection::Certificate(identity) = connection {
             return Ok(identity.clone());
         }
-        let credentials = Credentials { connection, bearer: bearer(headers) };
+        let bearer = bearer(headers);
+        let credentials = Credentials { connection, bearer: bearer.as_deref() };
         let refused = |reason: &str| {
             tracing::debug!(reason, "credentials refused");
             Err(Error::Unauthorized)
@@ -218,11 +220,13 @@ impl Authentication {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let mut words = text.trim().split(' ');
+/// What is no text is nobody's token, but it is one: who sends it does not come in as if they had sent none.
+fn bearer(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    let text = headers.get(AUTHORIZATION)?.as_bytes().trim_ascii();
+    let mut words = text.split(|byte| *byte == b' ');
     let (scheme, token) = (words.next()?, words.next()?);
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+    let is_one = scheme.eq_ignore_ascii_case(b"bearer") && !token.is_empty();
+    is_one.then(|| String::from_utf8_lossy(token))
 }
 
 #[cfg(test)]
@@ -260,6 +264,11 @@ mod tests {
     async fn bad_credentials_are_refused_and_never_become_anonymous() {
         for text in ["Bearer wrong", "Bearer secre", "Bearer secrets", "bearer a.b.c"] {
             assert_eq!(identified(authentication(), Some(text)).await, Err(Error::Unauthorized), "{text}");
+        }
+        for bytes in [&b"Bearer s\xc3\xa9cret"[..], b"Bearer \xff"] {
+            let mut odd = HeaderMap::new();
+            odd.insert(AUTHORIZATION, http::HeaderValue::from_bytes(bytes).unwrap());
+            assert_eq!(authentication().identify(&Connection::Bare, &odd).await, Err(Error::Unauthorized));
         }
         let bad = Connection::BadCertificate("unknown authority".to_owned());
         assert_eq!(authentication().identify(&bad, &headers(None)).await, Err(Error::Unauthorized));

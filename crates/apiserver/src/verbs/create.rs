@@ -72,6 +72,7 @@ async fn create_tracked(
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
     complete(call, &mut object);
+    call.take_doubled_owners(&mut object);
     let mut tracked = match tracked {
         Some(tracked) => Cow::Borrowed(tracked),
         None => Cow::Owned(Writing::new(call, time(now())).track(None, &mut object)),

@@ -1,5 +1,7 @@
 //! Reading and setting what the server owns in an object's metadata.
 
+use std::collections::HashSet;
+
 use jiff::{SignedDuration, Timestamp, Unit};
 use model::Attributes;
 use serde_json::{Map, Value, json};
@@ -30,6 +32,25 @@ pub fn metadata_mut(object: &mut Object) -> &mut Object {
 /// A text in `metadata`; empty where it is absent.
 pub fn text<'a>(object: &'a Object, key: &str) -> &'a str {
     metadata(object).and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Takes owners out that are there already; gives the uids of those.
+pub fn take_doubled_owners(object: &mut Object) -> Vec<String> {
+    let owners = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("ownerReferences"));
+    let Some(Value::Array(owners)) =
+        owners.filter(|owners| owners.as_array().is_some_and(|list| list.len() > 1))
+    else {
+        return Vec::new();
+    };
+    let (mut seen, mut doubled) = (HashSet::new(), Vec::new());
+    owners.retain(|owner| {
+        let is_new = seen.insert(owner.to_string());
+        if !is_new {
+            doubled.extend(owner["uid"].as_str().map(str::to_owned));
+        }
+        is_new
+    });
+    doubled
 }
 
 /// Sets a text in `metadata`.

@@ -104,6 +104,18 @@ impl Call {
         Writer { name: &caller.name, uid: &caller.uid, groups: &caller.groups, extra: &caller.extra, now }
     }
 
+    /// An owner is one only once; who names one twice is told.
+    fn take_doubled_owners(&self, object: &mut crate::registry::Object) {
+        let doubled = metadata::take_doubled_owners(object);
+        if !doubled.is_empty() {
+            let when = if self.is_patch() { " after mutating admission happens" } else { "" };
+            let beginning = format!(
+                ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed:"
+            );
+            self.warnings.add(format!("{beginning} {}", doubled.join(", ")));
+        }
+    }
+
     /// Whether it is a patch, or an applied configuration.
     pub fn is_patch(&self) -> bool {
         content_type(&self.headers).ends_with("-patch+json")

@@ -65,6 +65,7 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         let old = call.resource_type.read(&head).await?;
         let Changed { mut object, tracked } = change.apply(call, &old, head.revision)?;
         call.resource_type.strategy.default(&mut object);
+        call.take_doubled_owners(&mut object);
         let mut tracked = tracked
             .unwrap_or_else(|| Writing::new(call, metadata::time(now())).track(Some(&old), &mut object));
         let part = change.part();

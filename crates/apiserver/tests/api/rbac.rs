@@ -119,3 +119,19 @@ async fn other_modes_ask_no_roles() {
         assert_eq!(admin.get(CONFIGMAPS).await.code, 200);
     }
 }
+
+#[tokio::test]
+async fn a_first_binding_to_another_role_is_made_anew_at_the_next_start() {
+    let client = Client::new().await;
+    client.api.ready().await;
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery";
+    let mut binding = client.get(path).await.json();
+    let wanted = binding["roleRef"].clone();
+    assert_eq!(client.delete(path).await.code, 200);
+    binding["roleRef"]["name"] = "cluster-admin".into();
+    binding["metadata"] = json!({"name": "system:discovery"});
+    client.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await;
+    let again = client.restarted().await;
+    again.api.ready().await;
+    assert_eq!(again.get(path).await.json()["roleRef"], wanted);
+}

@@ -19,6 +19,9 @@ pub const MAX_OPERATIONS: usize = 10_000;
 /// More bytes of JSON than this must not be copied by one patch.
 const MAX_COPIED_BYTES: usize = 3 << 20;
 
+/// What is said of a patch that goes beyond the limits.
+const TOO_MUCH: &str = "the patch makes the object too large";
+
 /// What is nested deeper than this is refused, as by [`crate::json::parse`].
 const MAX_LEVELS: usize = 128;
 
@@ -27,20 +30,52 @@ const MAX_LEVELS: usize = 128;
 /// A list that is malformed is a bad request. An operation that cannot be done, or a `test` that fails, is answered
 /// by kube-apiserver without a word on which or why.
 pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Error> {
+    let nothing = || Error::Invalid {
+        group: String::new(),
+        kind: String::new(),
+        name: String::new(),
+        errors: Vec::new(),
+    };
+    apply_telling(document, patch).map_err(|failure| match failure {
+        Failure::Malformed(error) => error,
+        Failure::Undone(_) => nothing(),
+    })
+}
+
+/// Why a patch is not applied.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// It is no patch, or too much of one.
+    #[error("{0}")]
+    Malformed(Error),
+    /// An operation cannot be done; the words say which and why.
+    #[error("{0}")]
+    Undone(String),
+}
+
+/// As [`apply`], with words for who made the patch.
+pub fn apply_telling(document: &mut Value, patch: &Value) -> Result<(), Failure> {
     let operations = match patch {
         Value::Null => Vec::new(),
-        Value::Array(items) => items.iter().map(Operation::read).collect::<Result<Vec<_>, _>>()?,
-        other => return Err(wrong_type(other, "value of type []handlers.jsonPatchOp")),
+        Value::Array(items) => {
+            items.iter().map(Operation::read).collect::<Result<Vec<_>, _>>().map_err(Failure::Malformed)?
+        }
+        other => return Err(Failure::Malformed(wrong_type(other, "value of type []handlers.jsonPatchOp"))),
     };
     if operations.len() > MAX_OPERATIONS {
-        return Err(Error::TooManyOperations { limit: MAX_OPERATIONS, given: operations.len() });
+        let given = operations.len();
+        return Err(Failure::Malformed(Error::TooManyOperations { limit: MAX_OPERATIONS, given }));
     }
     let mut limits = Limits { copied: 0, levels: MAX_LEVELS };
-    let done = operations.iter().all(|operation| operation.apply(document, &mut limits).is_some());
-    if done && !nests_deeper(document, MAX_LEVELS) {
-        return Ok(());
+    for operation in &operations {
+        if operation.apply(document, &mut limits).is_none() {
+            return Err(Failure::Undone(operation.why_not(document)));
+        }
     }
-    Err(Error::Invalid { group: String::new(), kind: String::new(), name: String::new(), errors: Vec::new() })
+    if nests_deeper(document, MAX_LEVELS) {
+        return Err(Failure::Undone(TOO_MUCH.to_owned()));
+    }
+    Ok(())
 }
 
 /// The keys of operations that mean nothing, as in `[0].foo`: strict field validation refuses them.
@@ -109,6 +144,37 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// Why it could not be done with the document as it is now.
+    fn why_not(&self, document: &mut Value) -> String {
+        let op = self.op.unwrap_or("unknown");
+        let mut has_place = |path: &str| locate(document, path).is_some();
+        let (path, from) = (self.path.unwrap_or_default(), self.from.unwrap_or_default());
+        let missing = |what: &str| format!("{op} operation does not apply: {what}: missing value");
+        let is_taken = matches!(op, "move" | "copy");
+        match op {
+            "move" | "copy" if self.from.is_none() => {
+                format!("{op} operation failed to decode from: operation, missing from field: missing value")
+            }
+            "add" | "remove" | "replace" | "test" | "move" | "copy" if self.path.is_none() => {
+                format!("{op} operation failed to decode path: missing value")
+            }
+            _ if is_taken && !has_place(from) => missing(&format!("doc is missing from path: {from}")),
+            _ if is_taken && !has_place(path) => missing(&format!("doc is missing destination path: {path}")),
+            "add" | "remove" if !has_place(path) => missing(&format!("doc is missing path: \"{path}\"")),
+            "replace" if !has_place(path) => missing(&format!("doc is missing path: {path}")),
+            "test" if !has_place(path) => missing(&format!("is missing path: {path}")),
+            "replace" => missing(&format!("doc is missing key: {path}")),
+            "test" => format!("testing value {path} failed: test failed"),
+            "add" | "remove" => format!("error in {op} for path: '{path}': {}", absent(document, path)),
+            "move" => {
+                let (_, key) = from.rsplit_once('/').unwrap_or_default();
+                format!("error in move for path: '{key}': {}", absent(document, from))
+            }
+            "copy" => TOO_MUCH.to_owned(),
+            other => format!("Unexpected kind: {other}"),
+        }
+    }
+
     fn replace(&self, document: &mut Value, path: &str, limits: &mut Limits) -> Option<()> {
         if path.is_empty() {
             *document = self.value.clone();
@@ -166,6 +232,19 @@ fn locate<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, Str
         };
     }
     (container.is_object() || container.is_array()).then(|| (container, unescape(key)))
+}
+
+/// What is said of the end of a path that is not there.
+fn absent(document: &mut Value, path: &str) -> String {
+    match locate(document, path) {
+        Some((Value::Object(fields), key)) if !fields.contains_key(&key) => {
+            format!("Unable to remove nonexistent key: {key}: missing value")
+        }
+        Some((Value::Array(_), key)) => {
+            format!("Unable to access invalid index: {key}: invalid index referenced")
+        }
+        _ => TOO_MUCH.to_owned(),
+    }
 }
 
 fn unescape(part: &str) -> String {

@@ -143,6 +143,10 @@ pub fn reconciled(stored: &Value, wanted: &Value) -> Option<Value> {
     if of(stored, "annotations").get(AUTOUPDATE).and_then(Value::as_str) == Some("false") {
         return None;
     }
+    // Which role a binding gives cannot be changed: it is made anew.
+    if wanted.get("roleRef").is_some_and(|role| *role != stored["roleRef"]) {
+        return Some(wanted.clone());
+    }
     let mut object = stored.clone();
     for key in ["labels", "annotations"] {
         let mut merged = of(wanted, key);

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use process::Shutdown;
 use rustls::pki_types::UnixTime;
@@ -26,7 +26,10 @@ use super::config::Tls;
 use super::databases::Databases;
 use super::{PREFIX_HEADER, STORE_PATH, USUAL_PREFIX, VERSION};
 
-/// What a handshake may take.
+/// Open connections. Every kube-apiserver has one, and launchers ask for health.
+const CONNECTIONS: usize = 1_000;
+
+/// What a handshake, or the head of a request, may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// How long to wait when no further connection can be accepted, for instance because there are too many open files.
@@ -45,7 +48,7 @@ pub(super) async fn serve(
         tokio::select! {
             () = &mut stop => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
+            accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
                     let (tls, databases, shutdown) = (tls.clone(), Arc::clone(&databases), shutdown.clone());
                     connections.spawn(async move {
@@ -90,7 +93,8 @@ async fn speak(stream: impl Stream, databases: Arc<Databases>, shutdown: Shutdow
         let (databases, lent) = (Arc::clone(&databases), Arc::clone(&lent));
         async move { Ok::<_, Infallible>(answer(request, &databases, &lent).await) }
     });
-    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HANDSHAKE);
     let http = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::select! {
         ended = http => ended.map_err(io::Error::other)?,

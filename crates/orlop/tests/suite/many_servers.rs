@@ -106,3 +106,35 @@ async fn one_server_runs_the_controllers_and_another_takes_over_when_it_is_kille
     kubectl::run(&third, "delete namespace two").await;
     until_held_by(&third, &third).await;
 }
+
+#[tokio::test]
+async fn kinds_of_ones_own_and_who_owns_which_field_are_the_same_on_every_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let postgres = PgServer::start().unwrap();
+    let url = postgres.create_database().unwrap();
+    let first = Server::start("serve", &folder.path().join("first"), &["--postgres", &url]).await;
+    let second = Server::start("serve", &folder.path().join("second"), &["--postgres", &url]).await;
+    let ship = |masts: u32| {
+        let path = folder.path().join(format!("{masts}.yaml"));
+        let head = "apiVersion: sea.example.com/v1\nkind: Ship\nmetadata: {name: beagle}";
+        std::fs::write(&path, format!("{head}\nspec: {{masts: {masts}}}\n")).unwrap();
+        format!("apply --server-side --filename={}", path.display())
+    };
+    kubectl::run(&first, "apply --server-side --filename=examples/ships/definition.yaml").await;
+    let apply = format!("{} --field-manager=one", ship(3));
+    let served = async {
+        // The other server follows, a moment later.
+        while !kubectl::output(&second, &apply).await.status.success() {}
+    };
+    timeout(PATIENCE, served).await.expect("the kind is served by the other server");
+    let refused = kubectl::output(&first, &format!("{} --field-manager=two", ship(2))).await;
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(errors.contains("conflict with \"one\": .spec.masts"), "{errors}");
+    let refused = kubectl::output(&second, &format!("{} --field-manager=one", ship(9))).await;
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(errors.contains("no ship has so many masts"), "{errors}");
+    kubectl::run(&first, &format!("{} --field-manager=two --force-conflicts", ship(2))).await;
+    let fields = "--output=jsonpath={.items[*].spec.masts}/{.items[*].metadata.managedFields[*].manager}";
+    let seen = kubectl::run(&second, &format!("get ships --field-selector=spec.rig=square {fields}")).await;
+    assert_eq!(seen, "2/two");
+}

@@ -3,8 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::error::Error;
-use rustls::pki_types::CertificateSigningRequestDer;
-use rustls::pki_types::pem::PemObject;
+use process::tls::asked_subject;
 
 use super::tree::{at, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
@@ -15,7 +14,7 @@ use crate::request::path::ResourcePath;
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
-const MASTERS: &[u8] = b"system:masters";
+const MASTERS: &str = "system:masters";
 
 /// Whether the caller may do something for a signer, or for all of its domain.
 fn may(request: &Request<'_>, verb: &str, signer: &str) -> bool {
@@ -111,10 +110,8 @@ impl Plugin for CertificateSubjectRestriction {
             return Step::OK;
         }
         let pem = STANDARD.decode(text_at(csr, &["spec", "request"])).unwrap_or_default();
-        let der = CertificateSigningRequestDer::from_pem_slice(&pem);
-        // The organization is a text of its own in the request, and nothing else in a request looks like it.
-        let asks = der.is_ok_and(|der| der.windows(MASTERS.len()).any(|window| window == MASTERS));
-        if !asks {
+        let asked = asked_subject(&pem).unwrap_or_default();
+        if !asked.organizations.iter().any(|organization| organization == MASTERS) {
             return Step::OK;
         }
         let message = format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed");

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures::future::join_all;
 use model::error::Error;
+use model::patch::json::apply_telling;
 use model::policies::{Input, Matched, MatchedResource};
 use model::{ObjectKey, Resource};
 use serde_json::Value;
@@ -345,7 +346,7 @@ async fn apply(
         )));
     };
     let mut patched = asked.object;
-    model::patch::json::apply(&mut patched, patch).map_err(|error| Error::internal(error.to_string()))?;
+    apply_telling(&mut patched, patch).map_err(|failure| Error::internal(failure.to_string()))?;
     let mut taken = version::taken(request, patched, asked.shown).await?;
     request.take_managers(&mut taken);
     if text(object, "resourceVersion").is_empty() {

@@ -1,11 +1,17 @@
 //! `NodeRestriction`: a node changes itself and the pods that run on it, and nothing of others.
 
+mod mirror;
+mod token;
+
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use model::error::Error;
+use process::tls::asked_subject;
 use serde_json::Value;
 
-use super::tree::{at, list, text, text_at};
+use super::tree::{at, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -37,6 +43,7 @@ impl Plugin for NodeRestriction {
         Phases::mutating(matches!(
             of,
             ("", "pods" | "nodes" | "persistentvolumeclaims" | "serviceaccounts")
+                | ("certificates.k8s.io", "certificatesigningrequests")
                 | ("coordination.k8s.io", "leases")
                 | ("storage.k8s.io", "csinodes")
                 | ("resource.k8s.io", "resourceslices")
@@ -55,7 +62,7 @@ impl Plugin for NodeRestriction {
         }
         match (request.call.resource_type.plural.as_str(), request.subresource()) {
             ("pods", "" | "eviction") => Step::later(pod(request, node, object)),
-            ("serviceaccounts", "token") => Step::later(token(request, node, object)),
+            ("serviceaccounts", "token") => Step::later(token::check(request, node, object)),
             _ => {
                 let decided = decide(request, node, object);
                 Step::Done(decided.map_err(|message| request.forbidden(object, message)))
@@ -72,7 +79,7 @@ fn decide(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<
             Err(format!("unexpected pod subresource {other:?}, only 'status' and 'eviction' are allowed"))
         }
         ("nodes", _) => own_node(request, node, object),
-        ("persistentvolumeclaims", "status") => Ok(()),
+        ("persistentvolumeclaims", "status") => claim_status(request, node, object),
         ("persistentvolumeclaims", _) => Err("may only update PVC status".to_owned()),
         ("leases", _) if request.namespace() != "kube-node-lease" => {
             let namespace = "kube-node-lease";
@@ -84,9 +91,11 @@ fn decide(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<
         ("csinodes", _) if !is_own(&["metadata", "name"]) => {
             Err("can only access CSINode with the same name as the requesting node".to_owned())
         }
-        ("resourceslices", _) if !is_own(&["spec", "nodeName"]) => {
-            Err("can only create ResourceSlice with the same NodeName as the requesting node".to_owned())
+        ("resourceslices", _) if request.operation != Operation::Update && !is_own(&["spec", "nodeName"]) => {
+            let verb = if request.operation == Operation::Delete { "delete" } else { "create" };
+            Err(format!("can only {verb} ResourceSlice with the same NodeName as the requesting node"))
         }
+        ("certificatesigningrequests", "") => signing_request(request, node, object),
         _ => Ok(()),
     }
 }
@@ -99,7 +108,7 @@ async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Resu
     let refuse = |message: String| request.forbidden(object, message);
     match (request.operation, request.subresource(), object) {
         (Operation::Create, "", Some(pod)) => {
-            let owner = mirror_pod(node, pod).map_err(refuse)?;
+            let owner = mirror::check(node, pod).map_err(refuse)?;
             let found =
                 request.look_up("", "nodes", "", node).await?.ok_or_else(|| not_found("nodes", node))?;
             let uid = text_at(&found, &["metadata", "uid"]);
@@ -134,40 +143,6 @@ async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Resu
     }
 }
 
-/// A pod that shows what a node runs by itself; the uid of the node that it names as its owner.
-fn mirror_pod<'a>(node: &str, pod: &'a Object) -> Result<&'a str, String> {
-    const MIRROR: &str = "kubernetes.io/config.mirror";
-    if at(pod, &["metadata", "annotations", MIRROR]).is_none() {
-        return Err(format!(
-            "pod does not have {MIRROR:?} annotation, node {node:?} can only create mirror pods"
-        ));
-    }
-    if text_at(pod, &["spec", "nodeName"]) != node {
-        return Err(format!("node {node:?} can only create pods with spec.nodeName set to itself"));
-    }
-    let owners: Vec<&Value> = list(pod, &["metadata", "ownerReferences"]).collect();
-    let [owner] = owners.as_slice() else {
-        let word = if owners.is_empty() { "an" } else { "a single" };
-        return Err(format!("node {node:?} can only create pods with {word} owner reference set to itself"));
-    };
-    let flag = |key: &str| owner.get(key).and_then(Value::as_bool) == Some(true);
-    if (text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name")) != ("v1", "Node", node) {
-        return Err(format!("node {node:?} can only create pods with an owner reference set to itself"));
-    }
-    if !flag("controller") {
-        return Err(format!(
-            "node {node:?} can only create pods with a controller owner reference set to itself"
-        ));
-    }
-    if flag("blockOwnerDeletion") {
-        return Err(format!("node {node:?} must not set blockOwnerDeletion on an owner reference"));
-    }
-    if !text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
-        return Err(format!("node {node:?} can not create pods that reference serviceaccounts"));
-    }
-    Ok(text(owner, "uid"))
-}
-
 fn pod_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
     let (Some(new), Some(old)) = (object, request.old) else { return Ok(()) };
     if text_at(old, &["spec", "nodeName"]) != node {
@@ -181,7 +156,47 @@ fn pod_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Res
     if at(new, &["status", "resourceClaimStatuses"]) != at(old, &["status", "resourceClaimStatuses"]) {
         return Err(format!("node {node:?} cannot update resource claim statues"));
     }
+    let extended = ["status", "extendedResourceClaimStatus"];
+    if at(new, &extended) != at(old, &extended) {
+        return Err(format!("node {node:?} cannot update extended resource claim status"));
+    }
     Ok(())
+}
+
+/// Of a claim a node says how large it is, and how it is; nothing else.
+fn claim_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+    const OWN: [&str; 4] = ["capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"];
+    let (Some(new), Some(old)) = (object, request.old) else { return Ok(()) };
+    let rest = |claim: &Object| {
+        let mut claim = claim.clone();
+        for (part, own) in [("status", &OWN[..]), ("metadata", &["resourceVersion", "managedFields"])] {
+            if let Some(Value::Object(fields)) = claim.get_mut(part) {
+                fields.retain(|key, _| !own.contains(&key.as_str()));
+            }
+        }
+        claim
+    };
+    if rest(new) == rest(old) {
+        return Ok(());
+    }
+    Err(format!(
+        "node {node:?} is not allowed to update fields other than status.quantity and status.conditions"
+    ))
+}
+
+/// A node asks for certificates of its own name.
+fn signing_request(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+    let Some(asked) = object.filter(|_| request.operation == Operation::Create) else { return Ok(()) };
+    let signer = text_at(asked, &["spec", "signerName"]);
+    if !matches!(signer, "kubernetes.io/kubelet-serving" | "kubernetes.io/kube-apiserver-client-kubelet") {
+        return Ok(());
+    }
+    let pem = STANDARD.decode(text_at(asked, &["spec", "request"])).unwrap_or_default();
+    match asked_subject(&pem) {
+        None => Err("unable to parse csr: PEM block type must be CERTIFICATE REQUEST".to_owned()),
+        Some(subject) if subject.common_name == format!("{USER}{node}") => Ok(()),
+        Some(_) => Err(format!("can only create a node CSR with CN={USER}{node}")),
+    }
 }
 
 fn own_node(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
@@ -192,6 +207,14 @@ fn own_node(request: &Request<'_>, node: &str, object: Option<&Object>) -> Resul
     let empty = Object::new();
     let old = request.old.unwrap_or(&empty);
     let labels = forbidden_labels(new, old);
+    let source = at(new, &["spec", "configSource"]);
+    if source.is_some() && source != at(old, &["spec", "configSource"]) {
+        let what = match request.old {
+            None => "create pods with a non-nil configSource",
+            Some(_) => "update configSource to a new non-nil configSource",
+        };
+        return Err(format!("node {node:?} is not allowed to {what}"));
+    }
     if request.old.is_none() {
         if labels.is_empty() {
             return Ok(());
@@ -230,29 +253,4 @@ fn forbidden_labels(new: &Object, old: &Object) -> BTreeSet<String> {
         is_below(domain, RESTRICTED) || (is_of_kubernetes && !is_own)
     };
     new.keys().chain(old.keys()).filter(differs).filter(is_forbidden).cloned().collect()
-}
-
-/// A node gets tokens for the pods that run on it.
-async fn token(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), Error> {
-    let refuse = |message: String| request.forbidden(object, message);
-    let Some(asked) = object else { return Ok(()) };
-    let bound = |key: &str| text_at(asked, &["spec", "boundObjectRef", key]);
-    if bound("apiVersion") != "v1" || bound("kind") != "Pod" || bound("name").is_empty() {
-        return Err(refuse("node requested token not bound to a pod".to_owned()));
-    }
-    if bound("uid").is_empty() {
-        return Err(refuse("node requested token with a pod binding without a uid".to_owned()));
-    }
-    let found = request.look_up("", "pods", request.namespace(), bound("name")).await?;
-    let pod = found.ok_or_else(|| not_found("pods", bound("name")))?;
-    if text_at(&pod, &["metadata", "uid"]) != bound("uid") {
-        return Err(refuse(format!(
-            "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated",
-            bound("uid")
-        )));
-    }
-    if text_at(&pod, &["spec", "nodeName"]) != node {
-        return Err(refuse("node requested token bound to a pod scheduled on a different node".to_owned()));
-    }
-    Ok(())
 }

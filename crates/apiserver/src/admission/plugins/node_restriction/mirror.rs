@@ -1,0 +1,134 @@
+//! Pods that show what a node runs by itself.
+
+use serde_json::Value;
+
+use crate::admission::plugins::tree::{at, containers, list, text, text_at};
+use crate::registry::Object;
+
+/// A pod that shows what a node runs by itself; the uid of the node that it names as its owner.
+pub fn check<'a>(node: &str, pod: &'a Object) -> Result<&'a str, String> {
+    const MIRROR: &str = "kubernetes.io/config.mirror";
+    if at(pod, &["metadata", "annotations", MIRROR]).is_none() {
+        return Err(format!(
+            "pod does not have {MIRROR:?} annotation, node {node:?} can only create mirror pods"
+        ));
+    }
+    if text_at(pod, &["spec", "nodeName"]) != node {
+        return Err(format!("node {node:?} can only create pods with spec.nodeName set to itself"));
+    }
+    let owners: Vec<&Value> = list(pod, &["metadata", "ownerReferences"]).collect();
+    let [owner] = owners.as_slice() else {
+        let word = if owners.is_empty() { "an" } else { "a single" };
+        return Err(format!("node {node:?} can only create pods with {word} owner reference set to itself"));
+    };
+    let flag = |key: &str| owner.get(key).and_then(Value::as_bool) == Some(true);
+    if (text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name")) != ("v1", "Node", node) {
+        return Err(format!("node {node:?} can only create pods with an owner reference set to itself"));
+    }
+    if !flag("controller") {
+        return Err(format!(
+            "node {node:?} can only create pods with a controller owner reference set to itself"
+        ));
+    }
+    if flag("blockOwnerDeletion") {
+        return Err(format!("node {node:?} must not set blockOwnerDeletion on an owner reference"));
+    }
+    if let Some(resource) = referenced(pod) {
+        return Err(format!("node {node:?} can not create pods that reference {resource}"));
+    }
+    Ok(text(owner, "uid"))
+}
+
+/// Volumes that need other objects, and how those are named.
+const VOLUMES: [(&str, &str); 5] = [
+    ("csi", "csidrivers (via CSI volumes)"),
+    ("glusterfs", "endpoints (via glusterFS volumes)"),
+    ("persistentVolumeClaim", "persistentvolumeclaims"),
+    ("ephemeral", "persistentvolumeclaims (via ephemeral volumes)"),
+    ("azureFile", "secrets (via azureFile volumes)"),
+];
+
+/// Parts of projected volumes that need other objects, and how those are named.
+const PROJECTED: [(&str, &str); 3] = [
+    ("serviceAccountToken", "serviceaccounts (via projected volumes)"),
+    ("clusterTrustBundle", "clustertrustbundles"),
+    ("podCertificate", "podcertificates"),
+];
+
+/// What other objects a pod needs; a node has none of them without the server.
+fn referenced(pod: &Object) -> Option<&'static str> {
+    let has = |value: &Value, key: &str| value.get(key).is_some_and(|value| !value.is_null());
+    let volumes = || list(pod, &["spec", "volumes"]);
+    let sources = || volumes().filter_map(|volume| volume["projected"]["sources"].as_array()).flatten();
+    let in_containers = |from: &str, of_variable: &str| {
+        containers(pod).any(|container| {
+            let entries = |key: &str| container[key].as_array().into_iter().flatten();
+            entries("envFrom").any(|entry| has(entry, from))
+                || entries("env").any(|variable| has(&variable["valueFrom"], of_variable))
+        })
+    };
+    let of_secret = |volume: &Value| {
+        has(volume, "secret")
+            || volume.as_object().into_iter().flatten().any(|(_, source)| {
+                has(source, "secretRef") || has(source, "secretName") || has(source, "nodePublishSecretRef")
+            })
+    };
+    if !text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
+        return Some("serviceaccounts");
+    }
+    let has_secrets = list(pod, &["spec", "imagePullSecrets"]).next().is_some()
+        || in_containers("secretRef", "secretKeyRef")
+        || volumes().any(of_secret)
+        || sources().any(|source| has(source, "secret"));
+    if has_secrets {
+        return Some("secrets");
+    }
+    let has_maps = in_containers("configMapRef", "configMapKeyRef")
+        || volumes().any(|volume| has(volume, "configMap"))
+        || sources().any(|source| has(source, "configMap"));
+    if has_maps {
+        return Some("configmaps");
+    }
+    if list(pod, &["spec", "resourceClaims"]).next().is_some() {
+        return Some("resourceclaims");
+    }
+    let named = |value: &Value, table: &[(&str, &'static str)]| {
+        table.iter().find(|(key, _)| has(value, key)).map(|(_, name)| *name)
+    };
+    volumes().find_map(|volume| {
+        let parts = volume["projected"]["sources"].as_array().into_iter().flatten();
+        named(volume, &VOLUMES).or_else(|| parts.into_iter().find_map(|part| named(part, &PROJECTED)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(spec: Value) -> Option<&'static str> {
+        let Value::Object(pod) = serde_json::json!({"spec": spec}) else { return None };
+        referenced(&pod)
+    }
+
+    #[test]
+    fn what_a_pod_needs_of_the_server_is_found() {
+        use serde_json::json;
+        assert_eq!(of(json!({"volumes": [{"emptyDir": {}}, {"hostPath": {"path": "/"}}]})), None);
+        for (spec, expected) in [
+            (json!({"serviceAccountName": "a"}), "serviceaccounts"),
+            (json!({"imagePullSecrets": [{"name": "a"}]}), "secrets"),
+            (json!({"initContainers": [{"envFrom": [{"secretRef": {"name": "a"}}]}]}), "secrets"),
+            (json!({"volumes": [{"rbd": {"secretRef": {"name": "a"}}}]}), "secrets"),
+            (json!({"containers": [{"env": [{"valueFrom": {"configMapKeyRef": {}}}]}]}), "configmaps"),
+            (json!({"volumes": [{"projected": {"sources": [{"configMap": {}}]}}]}), "configmaps"),
+            (json!({"resourceClaims": [{}]}), "resourceclaims"),
+            (json!({"volumes": [{"csi": {}}]}), "csidrivers (via CSI volumes)"),
+            (
+                json!({"volumes": [{"projected": {"sources": [{"serviceAccountToken": {}}]}}]}),
+                "serviceaccounts (via projected volumes)",
+            ),
+        ] {
+            assert_eq!(of(spec.clone()), Some(expected), "{spec}");
+        }
+    }
+}
