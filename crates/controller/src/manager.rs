@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::Client;
-use process::{Shutdown, signing::SigningKey};
+use process::{Shutdown, pki::Signer, signing::SigningKey};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -38,6 +38,8 @@ pub struct Settings {
     pub root_ca: String,
     /// What signs the tokens of service accounts.
     pub signing_key: Option<Arc<SigningKey>>,
+    /// What signs the certificates of clients.
+    pub signer: Option<Signer>,
 }
 
 /// Which controllers are on.

@@ -117,7 +117,11 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     // Not before the database is ours: the server that has it may have written the file.
     kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
         .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
-    let settings = Settings { root_ca: pki.ca.clone(), signing_key: Some(signing_key) };
+    let settings = Settings {
+        root_ca: pki.ca.clone(),
+        signing_key: Some(signing_key),
+        signer: Some(pki.signer.clone()),
+    };
     let is_shared = matches!(config.database, Database::Postgres(_));
     let lease = is_shared.then(|| controllers::lease(&api, &address));
     let selection = config.controllers.clone();

@@ -8,6 +8,7 @@ use std::{
     io,
     net::IpAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -16,6 +17,9 @@ use thiserror::Error;
 use crate::files::{self, Access};
 
 mod certificate;
+mod signer;
+
+pub use signer::{KeyUsage, Signer};
 
 use certificate::{Authority, Inspected, Subject};
 
@@ -72,6 +76,8 @@ pub struct Pki {
     pub server: Identity,
     /// What the administrator shows to the server: user `admin` of group `system:masters`.
     pub admin: Identity,
+    /// What signs certificates for others.
+    pub signer: Signer,
 }
 
 /// Why a server has no certificates.
@@ -121,7 +127,8 @@ impl Pki {
         let authority = folder.authority()?;
         let server = folder.identity("server", &authority, &Subject::server(names(host)))?;
         let admin = folder.identity("admin", &authority, &Subject::admin())?;
-        Ok(Self { ca: authority.certificate().to_owned(), server, admin })
+        let ca = authority.certificate().to_owned();
+        Ok(Self { ca, server, admin, signer: Signer(Arc::new(authority)) })
     }
 }
 

@@ -15,6 +15,7 @@ mod protection;
 mod quotas;
 mod root_ca;
 mod service_accounts;
+mod signing;
 mod signing_requests;
 mod views;
 mod volumes;
@@ -94,6 +95,11 @@ pub const CONTROLLERS: &[Entry] = &[
         name: "certificatesigningrequest-cleaner-controller",
         account: "certificate-controller",
         controller: |setup| Box::new(signing_requests::controller(setup)),
+    },
+    Entry {
+        name: "certificatesigningrequest-signing-controller",
+        account: "certificate-controller",
+        controller: |setup| Box::new(signing::controller(setup)),
     },
     Entry {
         name: "clusterrole-aggregation-controller",

@@ -198,6 +198,26 @@ async fn what_has_had_its_time_goes() {
     gone(&requests, "r").await;
 }
 
+#[tokio::test]
+async fn approved_requests_of_clients_are_signed_and_others_refused() {
+    let cluster = Cluster::start(&[]).await;
+    let requests = cluster.api("certificates.k8s.io/v1 CertificateSigningRequest", "");
+    let approved = json!({"type": "Approved", "status": "True", "reason": "Test"});
+    for (name, usages) in [("good", json!(["client auth"])), ("bad", json!(["server auth"]))] {
+        let spec =
+            json!({"request": CSR, "signerName": "kubernetes.io/kube-apiserver-client", "usages": usages});
+        make(&requests, json!({"metadata": {"name": name}, "spec": spec})).await;
+        merge(&requests, name, "approval", json!({"status": {"conditions": [approved]}})).await;
+    }
+    until(&requests, "good", |request| request["status"]["certificate"].is_string()).await;
+    let refused = until(&requests, "bad", |request| !request["status"]["conditions"][1].is_null()).await;
+    let condition = &refused["status"]["conditions"][1];
+    assert_eq!(
+        (&condition["type"], &condition["reason"]),
+        (&json!("Failed"), &json!("SignerValidationFailure"))
+    );
+}
+
 /// Waits until an object is gone or about to go.
 async fn until_ending(api: &Api<DynamicObject>, name: &str) {
     let is_ending = |object: Option<&DynamicObject>| {

@@ -90,6 +90,10 @@ impl Authority {
         &self.certificate
     }
 
+    pub(super) fn issuer(&self) -> &Issuer<'static, KeyPair> {
+        &self.issuer
+    }
+
     pub(super) fn key(&self) -> String {
         self.issuer.key().serialize_pem()
     }

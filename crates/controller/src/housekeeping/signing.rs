@@ -1,0 +1,199 @@
+//! Signs approved requests for certificates of clients. What nodes ask for is left to others: there are no nodes.
+
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use kube::Client;
+use process::pki::{KeyUsage, Signer};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::kinds::SIGNING_REQUESTS;
+use super::views::{Metadata, or_default};
+use crate::manager::Setup;
+use crate::{Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Target};
+
+const CLIENTS: &str = "kubernetes.io/kube-apiserver-client";
+/// What a certificate lasts that does not ask for less, and the least that it may ask for.
+const LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const SHORTEST: Duration = Duration::from_secs(10 * 60);
+
+/// A request, as far as it counts.
+#[derive(Debug, Deserialize)]
+struct SigningRequest {
+    metadata: Metadata,
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    /// PEM in base64.
+    #[serde(default)]
+    request: String,
+    signer_name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    usages: Vec<String>,
+    expiration_seconds: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Status {
+    #[serde(default, deserialize_with = "or_default")]
+    conditions: Vec<Value>,
+    #[serde(default)]
+    certificate: String,
+}
+
+/// What is to be done about a request.
+#[derive(Debug, PartialEq)]
+enum Step {
+    Nothing,
+    /// Sign it, for so long.
+    Sign(Vec<KeyUsage>, Duration),
+    /// Say that it is never signed, and why.
+    Refuse(String),
+}
+
+fn decide(request: &SigningRequest) -> Step {
+    let SigningRequest { spec, status, .. } = request;
+    let has = |kind: &str| status.conditions.iter().any(|condition| condition["type"] == kind);
+    let is_due = has("Approved") && !has("Denied") && !has("Failed") && status.certificate.is_empty();
+    if spec.signer_name != CLIENTS || !is_due {
+        return Step::Nothing;
+    }
+    let (mut usages, mut is_client) = (Vec::new(), false);
+    for usage in &spec.usages {
+        match usage.as_str() {
+            "client auth" => is_client = true,
+            "digital signature" => usages.push(KeyUsage::DigitalSignature),
+            "key encipherment" => usages.push(KeyUsage::KeyEncipherment),
+            other => return Step::Refuse(format!("invalid usage for client certificate: {other}")),
+        }
+    }
+    if !is_client {
+        return Step::Refuse("missing required usage for client certificate: client auth".to_owned());
+    }
+    let asked = spec.expiration_seconds.map_or(LIFETIME, Duration::from_secs);
+    Step::Sign(usages, asked.clamp(SHORTEST, LIFETIME))
+}
+
+/// The controller.
+pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
+    let client = &setup.client;
+    let signing = Signing { client: client.clone(), signer: setup.settings.signer.clone() };
+    Controller::new("certificatesigningrequest-signing-controller", signing).watch::<SigningRequest, _>(
+        client,
+        Target::all(SIGNING_REQUESTS),
+        |change| (!change.is_gone).then(|| change.key.clone()),
+    )
+}
+
+struct Signing {
+    client: Client,
+    signer: Option<Signer>,
+}
+
+impl Reconcile for Signing {
+    type Key = ObjectKey;
+
+    async fn reconcile(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Next> {
+        let requests = Objects::new(&self.client, &SIGNING_REQUESTS.resource(), None);
+        let Some(signer) = &self.signer else { return Ok(Next::Done) };
+        let Some(request) = requests.get::<SigningRequest>(&key.name).await? else { return Ok(Next::Done) };
+        let status = match decide(&request) {
+            Step::Nothing => return Ok(Next::Done),
+            Step::Refuse(why) => refused(&request, &why, Timestamp::now()),
+            Step::Sign(usages, lifetime) => match signed(signer, &request, &usages, lifetime) {
+                Ok(certificate) => json!({"certificate": certificate}),
+                Err(why) => refused(&request, &why, Timestamp::now()),
+            },
+        };
+        let version = &request.metadata.resource_version;
+        let patch = json!({"metadata": {"resourceVersion": version}, "status": status});
+        requests.merge_part::<Value>("status", &key.name, &patch).await?;
+        Ok(Next::Done)
+    }
+}
+
+/// The certificate as a status has it.
+fn signed(
+    signer: &Signer,
+    request: &SigningRequest,
+    usages: &[KeyUsage],
+    lifetime: Duration,
+) -> std::result::Result<String, String> {
+    let pem = STANDARD.decode(&request.spec.request).map_err(|error| error.to_string())?;
+    let pem = String::from_utf8(pem).map_err(|error| error.to_string())?;
+    Ok(STANDARD.encode(signer.client(&pem, usages, SystemTime::now(), lifetime)?))
+}
+
+/// The status of a request that is never signed.
+fn refused(request: &SigningRequest, why: &str, now: Timestamp) -> Value {
+    let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let failed = json!({
+        "type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": why,
+        "lastUpdateTime": now, "lastTransitionTime": now,
+    });
+    json!({"conditions": request.status.conditions.iter().cloned().chain([failed]).collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decided(spec: Value, status: Value) -> Step {
+        let mut request =
+            json!({"metadata": {"name": "r"}, "spec": {"signerName": CLIENTS}, "status": status});
+        for (key, value) in spec.as_object().unwrap() {
+            request["spec"][key] = value.clone();
+        }
+        decide(&serde_json::from_value(request).unwrap())
+    }
+
+    #[test]
+    fn only_approved_requests_of_clients_are_signed_for_no_longer_than_a_year() {
+        let approved = json!({"conditions": [{"type": "Approved"}]});
+        let client = json!({"usages": ["client auth", "digital signature"]});
+        let signature = vec![KeyUsage::DigitalSignature];
+        let asks = |seconds: u64| json!({"usages": ["client auth"], "expirationSeconds": seconds});
+        for (spec, status, expected) in [
+            (client.clone(), approved.clone(), Step::Sign(signature, LIFETIME)),
+            (client.clone(), json!({}), Step::Nothing),
+            (
+                client.clone(),
+                json!({"conditions": [{"type": "Approved"}, {"type": "Failed"}]}),
+                Step::Nothing,
+            ),
+            (
+                client.clone(),
+                json!({"conditions": [{"type": "Approved"}], "certificate": "eA=="}),
+                Step::Nothing,
+            ),
+            (
+                json!({"signerName": "example.com/mine", "usages": ["client auth"]}),
+                approved.clone(),
+                Step::Nothing,
+            ),
+            (asks(3600), approved.clone(), Step::Sign(vec![], Duration::from_secs(3600))),
+            (asks(1), approved.clone(), Step::Sign(vec![], SHORTEST)),
+            (asks(1 << 40), approved.clone(), Step::Sign(vec![], LIFETIME)),
+            (
+                json!({"usages": ["server auth"]}),
+                approved.clone(),
+                Step::Refuse("invalid usage for client certificate: server auth".to_owned()),
+            ),
+            (
+                json!({"usages": ["digital signature"]}),
+                approved,
+                Step::Refuse("missing required usage for client certificate: client auth".to_owned()),
+            ),
+        ] {
+            assert_eq!(decided(spec.clone(), status), expected, "{spec}");
+        }
+    }
+}
