@@ -73,6 +73,8 @@ pub struct Sizes {
     pub pods: usize,
     /// Definitions of custom resources.
     pub definitions: usize,
+    /// Objects that are deleted with another.
+    pub deletions: usize,
     /// Objects among which one is selected.
     pub select: usize,
     /// Watches that get every event.
@@ -94,6 +96,7 @@ impl Sizes {
         api_lists: [10_000, 100_000],
         pods: 5_000,
         definitions: 1_000,
+        deletions: 10_000,
         select: 1_000_000,
         watchers: 1_000,
         events: 2_000,
@@ -109,6 +112,7 @@ impl Sizes {
         api_lists: [1_000, 2_000],
         pods: 500,
         definitions: 50,
+        deletions: 200,
         select: 20_000,
         watchers: 1_000,
         events: 50,

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use crate::cache::Cache;
+use crate::metrics::Counts;
 use crate::queue::{Key, Queue};
 use crate::sources::{Change, Keeping, Passing, Sources};
 use crate::watch::{Listener, Target};
@@ -214,11 +215,18 @@ impl<R: Reconcile> Work<R> {
 
 /// A controller of any kind, ready to run.
 pub trait Run: Send {
+    /// Its name, and what its queue counts.
+    fn counts(&self) -> (&'static str, Arc<Counts>);
+
     /// Works until a stop is requested.
     fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()>;
 }
 
 impl<R: Reconcile> Run for Controller<R> {
+    fn counts(&self) -> (&'static str, Arc<Counts>) {
+        (self.name, self.context.queue.counts())
+    }
+
     fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()> {
         (*self).run(shutdown).boxed()
     }

@@ -7,7 +7,7 @@ use process::{Shutdown, pki::Signer, signing::SigningKey};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
-use crate::Run;
+use crate::{Metrics, Run};
 
 /// A controller that can be switched on by its name.
 #[derive(Clone, Copy)]
@@ -95,6 +95,7 @@ pub async fn run(
     selection: Selection,
     client: impl Fn(Option<&str>) -> Client + Send,
     settings: Settings,
+    metrics: &Metrics,
     shutdown: Shutdown,
 ) {
     let settings = Arc::new(settings);
@@ -105,7 +106,10 @@ pub async fn run(
             manager: manager.clone(),
             settings: Arc::clone(&settings),
         };
-        tasks.spawn(controller(&setup).run(shutdown.clone()));
+        let controller = controller(&setup);
+        let (name, counts) = controller.counts();
+        metrics.show(name, counts);
+        tasks.spawn(controller.run(shutdown.clone()));
     }
     shutdown.requested().await;
     while tasks.join_next().await.is_some() {}

@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::metrics::Counts;
+
 /// The wait after a first failure; it doubles with each further one.
 const FIRST_DELAY: Duration = Duration::from_millis(5);
 /// The longest wait after failures.
@@ -31,6 +33,7 @@ impl<K> Clone for Queue<K> {
 struct Inner<K> {
     state: Mutex<State<K>>,
     bell: Notify,
+    counts: Arc<Counts>,
 }
 
 /// When something is due; the number tells apart what is due at the same time.
@@ -58,14 +61,16 @@ impl<K: Key> Default for Queue<K> {
             failures: HashMap::new(),
             count: 0,
         };
-        Self(Arc::new(Inner { state: Mutex::new(state), bell: Notify::new() }))
+        Self(Arc::new(Inner { state: Mutex::new(state), bell: Notify::new(), counts: Arc::default() }))
     }
 }
 
 impl<K: Key> Queue<K> {
     /// Asks for a look at a key, as soon as a worker is free.
     pub fn add(&self, key: K) {
-        if self.state().want(key) {
+        let mut state = self.state();
+        if state.want(key) {
+            self.0.counts.added(state.ready.len());
             self.0.bell.notify_one();
         }
     }
@@ -88,16 +93,9 @@ impl<K: Key> Queue<K> {
         self.0.bell.notify_one();
     }
 
-    /// How many keys wait for a worker now.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.state().ready.len()
-    }
-
-    /// Whether nothing waits for a worker now.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// What has been counted of it.
+    pub(crate) fn counts(&self) -> Arc<Counts> {
+        Arc::clone(&self.0.counts)
     }
 
     /// The next key, for a worker that must say when it is [`Queue::done`].
@@ -108,6 +106,7 @@ impl<K: Key> Queue<K> {
                 let mut state = self.state();
                 state.ring(Instant::now());
                 if let Some(key) = state.take() {
+                    self.0.counts.waiting(state.ready.len());
                     // Others may sleep although there is more: the bell keeps one ring only.
                     if !state.ready.is_empty() {
                         self.0.bell.notify_one();
@@ -138,6 +137,7 @@ impl<K: Key> Queue<K> {
 
     /// Asks for another look after a failure, the later the more often it failed. How often that is by now.
     pub(crate) fn retry(&self, key: K) -> u32 {
+        self.0.counts.retried();
         let failures = {
             let mut state = self.state();
             let failures = state.failures.entry(key.clone()).or_default();

@@ -1,14 +1,18 @@
 //! The housekeeping controllers in the process of the server: what they do is requests like those of every client.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use apiserver::{ApiServer, ApiService, auth::Identity};
+use apiserver::ApiServer;
+use apiserver::auth::{Connection, Identity};
+use controller::Metrics;
 use controller::housekeeping::{CONTROLLERS, event_expiry};
 use controller::leader::{self, Lease};
 use controller::manager::{self, Selection, Settings};
-use http::{HeaderValue, Request, header};
+use http::{HeaderValue, Request, Response, header};
 use kube::client::Body;
 use process::Shutdown;
 use tower_service::Service;
@@ -22,39 +26,43 @@ const POLICIES: &str = "validatingadmissionpolicy-status-controller";
 /// The controllers that are no clients.
 pub(crate) const OWN: &[&str] = &[POLICIES];
 
-/// Runs the selected controllers until a stop is requested; with a lease, only while this process holds it.
+/// Runs the selected controllers until a stop is requested. Of the servers that share a database only one does at a time;
+/// `shared_at` is where this one is, if it may have such neighbours.
 pub(crate) async fn run(
     api: ApiServer,
     selection: Selection,
     settings: Settings,
-    lease: Option<Lease>,
+    metrics: Metrics,
+    shared_at: Option<String>,
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
-    let work = |stop| run_here(&api, selection.clone(), settings.clone(), stop);
-    match lease {
+    let line = Line::to(api.clone());
+    let work = |stop: Shutdown| {
+        let client = |account: Option<&str>| line.client_of(account);
+        let clients =
+            manager::run(CONTROLLERS, selection.clone(), client, settings.clone(), &metrics, stop.clone());
+        let policies = check_policies(&api, selection.is_on(POLICIES), stop);
+        async {
+            let ((), ()) = tokio::join!(clients, policies);
+        }
+    };
+    match shared_at {
         None => work(shutdown).await,
-        Some(lease) => leader::lead(lease, shutdown, work).await,
+        Some(address) => leader::lead(lease(&line, &address), shutdown, work).await,
     }
     Ok(())
 }
 
-async fn run_here(api: &ApiServer, selection: Selection, settings: Settings, stop: Shutdown) {
-    let checks_policies = selection.is_on(POLICIES);
-    let clients =
-        manager::run(CONTROLLERS, selection, |account| client(api, account), settings, stop.clone());
-    let policies = async {
-        if checks_policies {
-            apiserver::check_policies(api.clone(), stop).await;
-        }
-    };
-    tokio::join!(clients, policies);
+async fn check_policies(api: &ApiServer, is_on: bool, stop: Shutdown) {
+    if is_on {
+        apiserver::check_policies(api.clone(), stop).await;
+    }
 }
 
-/// The right to run the controllers, of which only one server has it that share a database. `address` is where this one is.
-pub(crate) fn lease(api: &ApiServer, address: &str) -> Lease {
-    let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
+/// The right to run the controllers.
+fn lease(line: &Line, address: &str) -> Lease {
     Lease {
-        client: in_process(api, itself),
+        client: line.client(Identity::authenticated("system:apiserver", ["system:masters".to_owned()])),
         namespace: "kube-system",
         name: "orlop-controllers",
         holder: format!("{address}_{}", uuid::Uuid::new_v4()),
@@ -68,39 +76,68 @@ pub(crate) async fn expire_events(
     ttl: Duration,
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
-    let itself = Identity::authenticated("system:apiserver", ["system:masters".to_owned()]);
-    event_expiry(&in_process(&api, itself), ttl).run(shutdown).await;
+    let line = Line::to(api);
+    let client = line.client(Identity::authenticated("system:apiserver", ["system:masters".to_owned()]));
+    event_expiry(&client, ttl).run(shutdown).await;
     Ok(())
 }
 
-/// A client that acts as a service account of the system, or as the process that runs the controllers.
-fn client(api: &ApiServer, account: Option<&str>) -> kube::Client {
-    let Some(account) = account else {
-        return in_process(api, Identity::authenticated("system:kube-controller-manager", []));
-    };
-    let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"].map(str::to_owned);
-    in_process(api, Identity::authenticated(format!("system:serviceaccount:kube-system:{account}"), groups))
+/// The way to the server. It is cut at the end: tasks of the client library may outlive their clients for a moment, and the
+/// server shall not.
+struct Line(Arc<Mutex<Option<ApiServer>>>);
+
+impl Line {
+    fn to(api: ApiServer) -> Self {
+        Self(Arc::new(Mutex::new(Some(api))))
+    }
+
+    /// A client that acts as a service account of the system, or as the process that runs the controllers.
+    fn client_of(&self, account: Option<&str>) -> kube::Client {
+        let Some(account) = account else {
+            return self.client(Identity::authenticated("system:kube-controller-manager", []));
+        };
+        let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"].map(str::to_owned);
+        let name = format!("system:serviceaccount:kube-system:{account}");
+        self.client(Identity::authenticated(name, groups))
+    }
+
+    fn client(&self, identity: Identity) -> kube::Client {
+        let service = InProcess { api: Arc::clone(&self.0), connection: Connection::InProcess(identity) };
+        kube::Client::new(service, "default")
+    }
 }
 
-fn in_process(api: &ApiServer, identity: Identity) -> kube::Client {
-    kube::Client::new(InProcess(ApiService::new(api.clone(), identity)), "default")
+impl Drop for Line {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 /// The server, as the client library wants it.
-struct InProcess(ApiService);
+struct InProcess {
+    api: Arc<Mutex<Option<ApiServer>>>,
+    connection: Connection,
+}
+
+/// The server has ended.
+#[derive(Debug, thiserror::Error)]
+#[error("the server has ended")]
+struct Ended;
 
 impl Service<Request<Body>> for InProcess {
-    type Response = <ApiService as Service<Request<Body>>>::Response;
-    type Error = Infallible;
-    type Future = <ApiService as Service<Request<Body>>>::Future;
+    type Response = Response<apiserver::Body>;
+    type Error = Ended;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Ended>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Service::<Request<Body>>::poll_ready(&mut self.0, context)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         request.headers_mut().insert(header::USER_AGENT, USER_AGENT);
-        self.0.call(request)
+        let api = self.api.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let connection = self.connection.clone();
+        Box::pin(async move { Ok(api.ok_or(Ended)?.answer(&connection, request).await) })
     }
 }
 

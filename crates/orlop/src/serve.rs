@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use apiserver::{ApiServer, Limits};
-use controller::manager::Settings;
+use controller::{Metrics, manager::Settings};
 use process::{
     Shutdown, Supervisor, files, logging,
     pki::Pki,
@@ -102,7 +102,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         address: address.clone(),
     };
     let client_ca = config.client_ca.clone();
-    let ((renewal, certificates), (store, api, signing_key)) = tokio::try_join!(
+    let ((renewal, certificates), Opened { store, api, signing_key, metrics }) = tokio::try_join!(
         async move {
             let made = tokio::task::spawn_blocking(move || {
                 let certificates = Certificates::ensure(&renewal, &client_ca)?;
@@ -123,9 +123,10 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         signer: Some(pki.signer.clone()),
     };
     let is_shared = matches!(config.database, Database::Postgres(_));
-    let lease = is_shared.then(|| controllers::lease(&api, &address));
+    let shared_at = is_shared.then(|| address.clone());
     let selection = config.controllers.clone();
-    let controllers = controllers::run(api.clone(), selection, settings, lease, shutdown.clone());
+    let controllers =
+        controllers::run(api.clone(), selection, settings, metrics, shared_at, shutdown.clone());
     supervisor.start("the controllers", controllers);
     if !config.event_ttl.is_zero() {
         let expiry = controllers::expire_events(api.clone(), config.event_ttl, shutdown.clone());
@@ -164,13 +165,18 @@ impl Certificates {
     }
 }
 
+/// A server on its database, and what controllers need of it.
+struct Opened {
+    store: Store,
+    api: ApiServer,
+    signing_key: Arc<SigningKey>,
+    metrics: Metrics,
+}
+
 /// Opens the database, and makes what is missing in it.
-async fn open(
-    config: &Config,
-    local: SocketAddr,
-    shutdown: Shutdown,
-) -> Result<(Store, ApiServer, Arc<SigningKey>)> {
+async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<Opened> {
     let mut metrics = Registry::default();
+    let controllers = Metrics::register(&mut metrics);
     // Both wait for the disk.
     let (store, key) = tokio::join!(database::open(&config.database, &mut metrics), signing_key(config));
     let (store, accounts) = (store?, config.access.service_accounts(|| key)?);
@@ -186,7 +192,7 @@ async fn open(
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
-    Ok((store, api, signing_key))
+    Ok(Opened { store, api, signing_key, metrics: controllers })
 }
 
 /// The key that signs tokens where no other is given.

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use process::pki::Pki;
+use serde_json::json;
 use tokio::process::{Child, Command};
 
 use super::server::until_answered;
@@ -45,6 +46,38 @@ impl Kubernetes {
         until_answered(&endpoint, &mut server).await.with_context(|| last_line(&log))?;
         // etcd goes last: without it kube-apiserver hangs.
         Ok(Server::new(endpoint, begin.elapsed(), vec![etcd, server]))
+    }
+
+    /// Starts the controllers that end namespaces and collect garbage beside a server on this folder, if the program is
+    /// there. They may ask as often as they like: by default they wait far more than they work.
+    pub fn start_controllers(&self, folder: &Path, address: &str) -> Result<Option<Child>> {
+        let program = self.assets.join("kube-controller-manager");
+        if !program.exists() {
+            return Ok(None);
+        }
+        let pki = folder.join("pki");
+        let kubeconfig = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{
+                "name": "bench",
+                "cluster": {"server": format!("https://{address}"), "certificate-authority": folder.join("ca.crt")},
+            }],
+            "users": [{
+                "name": "bench",
+                "user": {"client-certificate": pki.join("admin.crt"), "client-key": pki.join("admin.key")},
+            }],
+            "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
+            "current-context": "bench",
+        });
+        let path = folder.join("controllers.json");
+        std::fs::write(&path, kubeconfig.to_string())?;
+        let mut controllers = Command::new(program);
+        controllers.arg("--kubeconfig").arg(path);
+        controllers.args(["--leader-elect=false", "--secure-port=0"]);
+        controllers.arg("--controllers=garbage-collector-controller,namespace-controller");
+        controllers.args(["--kube-api-qps=10000", "--kube-api-burst=10000"]);
+        Ok(Some(spawn(controllers, &folder.join("kube-controller-manager.log"))?))
     }
 
     fn etcd(&self, folder: &Path, client: u16, peer: u16) -> Result<Child> {

@@ -2,6 +2,7 @@
 
 mod client;
 mod definitions;
+mod deletions;
 mod endpoint;
 mod kubernetes;
 mod lists;
@@ -81,6 +82,7 @@ fn all_measures(report: &Report) -> Vec<String> {
     }
     names.extend(pods::measures(report.sizes));
     names.extend(definitions::measures(report.sizes));
+    names.extend(deletions::measures(report.sizes));
     names
 }
 
@@ -133,6 +135,18 @@ impl Programs {
     }
 }
 
+impl Programs {
+    /// Starts the controllers of Kubernetes, which are a program of their own. False if it is not there.
+    fn start_controllers(&self, running: &mut Running) -> Result<bool> {
+        let kubernetes = self.kubernetes.as_ref().context("Kubernetes was not given")?;
+        let started =
+            kubernetes.start_controllers(running._folder.path(), &running.server.endpoint.address)?;
+        let is_there = started.is_some();
+        started.into_iter().for_each(|process| running.server.add(process));
+        Ok(is_there)
+    }
+}
+
 impl Running {
     async fn stop(self) -> Result<()> {
         self.server.stop().await?;
@@ -157,6 +171,8 @@ async fn on_engine(report: &mut Report, engine: Engine, programs: &Programs) {
         let done = definitions::run(report, engine, programs).await;
         report.section("api definitions", engine, done);
     }
+    let done = deletions::run(report, engine, programs).await;
+    report.section("api deletions", engine, done);
     let done = watching(report, engine, programs).await;
     report.section("api watches", engine, done);
     let done = listing(report, engine, programs).await;

@@ -36,6 +36,11 @@ impl Server {
         Self { endpoint, start, processes }
     }
 
+    /// One more process that belongs to it.
+    pub fn add(&mut self, process: Child) {
+        self.processes.push(process);
+    }
+
     /// Its processes.
     pub fn pids(&self) -> Vec<u32> {
         self.processes.iter().filter_map(Child::id).collect()

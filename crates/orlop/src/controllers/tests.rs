@@ -4,6 +4,7 @@ mod garbage;
 
 use std::time::Duration;
 
+use apiserver::ApiService;
 use http::Method;
 use http_body_util::{BodyExt, Full};
 use pgtest::PgServer;
@@ -33,8 +34,15 @@ impl Servers {
             let store = database::open(database, &mut Registry::default()).await.unwrap();
             let api = ApiServer::builder(store).build().await.unwrap();
             let all = Selection::new(&["*".to_owned()], CONTROLLERS, OWN).unwrap();
-            let lease = matches!(database, Database::Postgres(_)).then(|| lease(&api, "test"));
-            let controllers = run(api.clone(), all, Settings::default(), lease, servers.shutdown.clone());
+            let shared_at = matches!(database, Database::Postgres(_)).then(|| "test".to_owned());
+            let controllers = run(
+                api.clone(),
+                all,
+                Settings::default(),
+                Metrics::default(),
+                shared_at,
+                servers.shutdown.clone(),
+            );
             servers.controllers.spawn(controllers);
             let itself = Identity::authenticated("test", ["system:masters".to_owned()]);
             servers.apis.push(ApiService::new(api, itself));

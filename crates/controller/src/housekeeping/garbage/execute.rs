@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::decide::{Facts, Propagation, Standing, Step, decide};
 use super::graph::{Coordinates, Ending, FOREGROUND, Node, ORPHAN, Uid, View};
-use super::{Collector, Key};
+use super::{Collector, Key, NoSuchType};
 use crate::events::{self, Reference};
 use crate::{Context, Error, Objects, Result};
 
@@ -76,8 +76,8 @@ impl Collector {
         }
         let served = self.served();
         let Some(of) = served.kind(&owner.api_version, &owner.kind) else {
-            let Coordinates { api_version, kind, .. } = &**owner;
-            return Err(Error::other(format!("unable to get REST mapping for {api_version}/{kind}.")));
+            let Coordinates { api_version, kind, .. } = Coordinates::clone(owner);
+            return Err(Error::other(NoSuchType { api_version, kind }));
         };
         if of.is_namespaced && object.namespace.is_empty() {
             return Ok(None);

@@ -10,7 +10,7 @@ mod graph;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -83,13 +83,28 @@ struct Types {
     served: Arc<Served>,
     /// Those that are watched, by the path of their collection.
     watched: HashMap<String, Arc<ServedType>>,
+    /// What has to be looked at again when there are other types: it names an owner of a type that is not there.
+    waiting: HashSet<Key>,
 }
 
 impl Reconcile for Collector {
     type Key = Key;
 
     async fn reconcile(&self, key: &Key, context: &Context<Key>) -> Result<Next> {
-        match *key {
+        match self.look_at(*key, context).await {
+            Err(Error::Other(error)) if error.is::<NoSuchType>() => {
+                tracing::debug!(?key, %error, "an owner cannot be looked for");
+                self.types().waiting.insert(*key);
+                Ok(Next::Done)
+            }
+            outcome => outcome.map(|()| Next::Done),
+        }
+    }
+}
+
+impl Collector {
+    async fn look_at(&self, key: Key, context: &Context<Key>) -> Result<()> {
+        match key {
             Key::Types => self.look_for_types(context).await?,
             Key::Owner(id) => self.look_for_owner(id, context).await?,
             Key::Object(id) => {
@@ -108,17 +123,19 @@ impl Reconcile for Collector {
                 }
             }
         }
-        Ok(Next::Done)
+        Ok(())
     }
-}
 
-impl Collector {
+    fn types(&self) -> MutexGuard<'_, Types> {
+        self.types.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn graph(&self) -> MutexGuard<'_, Graph> {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn served(&self) -> Arc<Served> {
-        Arc::clone(&self.types.lock().unwrap_or_else(PoisonError::into_inner).served)
+        Arc::clone(&self.types().served)
     }
 
     /// What depends on an object is known only when all types have been read.
@@ -130,7 +147,8 @@ impl Collector {
     /// Watches the types that have come, and forgets those that are gone.
     async fn look_for_types(&self, context: &Context<Key>) -> Result<()> {
         let served = Arc::new(Served::ask(&self.client).await?);
-        let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut types = self.types();
+        types.waiting.drain().for_each(|key| context.queue.add(key));
         types.served = Arc::clone(&served);
         let wanted: HashMap<String, &ServedType> =
             served.preferred().filter(|of| is_collected(of)).map(|of| (of.path(None), of)).collect();
@@ -156,6 +174,14 @@ impl Collector {
         }
         Ok(())
     }
+}
+
+/// An owner is of a type that the server does not have, or not yet.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no {kind} in {api_version}")]
+struct NoSuchType {
+    api_version: String,
+    kind: String,
 }
 
 /// Events come and go in masses, by time: nobody owns them.
