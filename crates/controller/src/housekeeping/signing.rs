@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kinds::SIGNING_REQUESTS;
-use super::views::{Metadata, or_default};
+use super::views::or_default;
 use crate::manager::Setup;
 use crate::{Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Target};
 
@@ -23,7 +23,6 @@ const SHORTEST: Duration = Duration::from_secs(10 * 60);
 /// A request, as far as it counts.
 #[derive(Debug, Deserialize)]
 struct SigningRequest {
-    metadata: Metadata,
     spec: Spec,
     #[serde(default)]
     status: Status,
@@ -104,18 +103,21 @@ impl Reconcile for Signing {
     async fn reconcile(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Next> {
         let requests = Objects::new(&self.client, &SIGNING_REQUESTS.resource(), None);
         let Some(signer) = &self.signer else { return Ok(Next::Done) };
-        let Some(request) = requests.get::<SigningRequest>(&key.name).await? else { return Ok(Next::Done) };
-        let status = match decide(&request) {
-            Step::Nothing => return Ok(Next::Done),
-            Step::Refuse(why) => refused(&request, &why, Timestamp::now()),
-            Step::Sign(usages, lifetime) => match signed(signer, &request, &usages, lifetime) {
-                Ok(certificate) => json!({"certificate": certificate}),
-                Err(why) => refused(&request, &why, Timestamp::now()),
-            },
+        let Some(mut object) = requests.get::<Value>(&key.name).await? else { return Ok(Next::Done) };
+        let Ok(request) = SigningRequest::deserialize(&object) else { return Ok(Next::Done) };
+        let refuse = |object: &mut Value, why: &str| {
+            object["status"]["conditions"] = refused(&request, why, Timestamp::now());
         };
-        let version = &request.metadata.resource_version;
-        let patch = json!({"metadata": {"resourceVersion": version}, "status": status});
-        requests.merge_part::<Value>("status", &key.name, &patch).await?;
+        match decide(&request) {
+            Step::Nothing => return Ok(Next::Done),
+            Step::Refuse(why) => refuse(&mut object, &why),
+            Step::Sign(usages, lifetime) => match signed(signer, &request, &usages, lifetime) {
+                Ok(certificate) => object["status"]["certificate"] = certificate.into(),
+                Err(why) => refuse(&mut object, &why),
+            },
+        }
+        // The role of this controller lets it write a status as a whole, with the version that was read.
+        requests.replace_part::<Value>("status", &key.name, &object).await?;
         Ok(Next::Done)
     }
 }
@@ -132,14 +134,14 @@ fn signed(
     Ok(STANDARD.encode(signer.client(&pem, usages, SystemTime::now(), lifetime)?))
 }
 
-/// The status of a request that is never signed.
+/// The conditions of a request that is never signed.
 fn refused(request: &SigningRequest, why: &str, now: Timestamp) -> Value {
     let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let failed = json!({
         "type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": why,
         "lastUpdateTime": now, "lastTransitionTime": now,
     });
-    json!({"conditions": request.status.conditions.iter().cloned().chain([failed]).collect::<Vec<_>>()})
+    request.status.conditions.iter().cloned().chain([failed]).collect()
 }
 
 #[cfg(test)]
