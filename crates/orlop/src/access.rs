@@ -24,6 +24,8 @@ pub(crate) struct AccessArgs {
     pub(crate) authorization_mode: Vec<String>,
 
     /// Whether requests without credentials are those of the user system:anonymous, or refused
+    ///
+    /// They are refused in any case where --authorization-mode has AlwaysAllow, as in kube-apiserver.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, help_heading = CONNECT)]
     pub(crate) anonymous_auth: bool,
 
@@ -140,9 +142,11 @@ impl Access {
                 Some(Proxies { authorities, names: args.requestheader_allowed_names, headers })
             }
         };
+        // Nobody is let in without a name where everybody may do everything.
+        let everyone_may = args.authorization_mode.iter().any(|mode| mode == "AlwaysAllow");
         Ok(Self {
             modes: args.authorization_mode,
-            anonymous: args.anonymous_auth,
+            anonymous: args.anonymous_auth && !everyone_may,
             signing,
             keys,
             issuers: args.service_account_issuer,

@@ -49,3 +49,14 @@ async fn certificates_and_tokens_are_judged_by_what_the_command_line_trusts() {
         assert!(printed.contains(expected), "{credentials}: `{expected}` in {printed}");
     }
 }
+
+#[tokio::test]
+async fn where_everybody_may_do_everything_nobody_comes_in_without_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::start("serve", &data, &["--authorization-mode", "AlwaysAllow"]).await;
+    let printed = attempt(&server, &data, "--username=bad --password=wrong").await;
+    assert!(printed.contains("Unauthorized"), "{printed}");
+    let printed = attempt(&server, &data, &certificate(&data.join("pki"))).await;
+    assert!(printed.contains("default "), "{printed}");
+}
