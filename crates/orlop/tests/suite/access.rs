@@ -56,7 +56,7 @@ async fn where_everybody_may_do_everything_nobody_comes_in_without_a_name() {
     let data = folder.path().join("data");
     let server = Server::start("serve", &data, &["--authorization-mode", "AlwaysAllow"]).await;
     let printed = attempt(&server, &data, "--username=bad --password=wrong").await;
-    assert!(printed.contains("Unauthorized"), "{printed}");
+    assert!(printed.contains("You must be logged in to the server"), "{printed}");
     let printed = attempt(&server, &data, &certificate(&data.join("pki"))).await;
     assert!(printed.contains("default "), "{printed}");
 }
