@@ -96,7 +96,12 @@ async fn check(api: &ApiServer, stored: &[u8]) -> Result<(), Error> {
     match api.answer(&itself, request).await.status().as_u16() {
         // One that was deleted meanwhile, or made again, needs no status of what it was.
         200 | 404 | 409 => Ok(()),
-        code => Err(Error::Internal { message: format!("{path}: {code}") }),
+        code @ (429 | 500..) => Err(Error::Internal { message: format!("{path}: {code}") }),
+        // Asking again would get the same answer, and keep the other policies waiting.
+        code => {
+            tracing::warn!(policy = name, code, "the status of a policy is refused");
+            Ok(())
+        }
     }
 }
 

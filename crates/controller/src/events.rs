@@ -37,30 +37,6 @@ pub async fn warn(
     reason: &str,
     message: &str,
 ) -> Result<()> {
-    emit(client, reporter, about, ("Warning", reason), message).await
-}
-
-/// Tells people.
-///
-/// # Errors
-/// When the server refuses.
-pub async fn tell(
-    client: &Client,
-    reporter: &str,
-    about: &Reference<'_>,
-    reason: &str,
-    message: &str,
-) -> Result<()> {
-    emit(client, reporter, about, ("Normal", reason), message).await
-}
-
-async fn emit(
-    client: &Client,
-    reporter: &str,
-    about: &Reference<'_>,
-    (kind, reason): (&str, &str),
-    message: &str,
-) -> Result<()> {
     let now = Timestamp::now();
     let at = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let namespace = if about.namespace.is_empty() { DEFAULT_NAMESPACE } else { about.namespace };
@@ -73,7 +49,7 @@ async fn emit(
             "name": about.name,
             "uid": about.uid,
         },
-        "type": kind,
+        "type": "Warning",
         "reason": reason,
         "message": message,
         "source": {"component": reporter},

@@ -160,20 +160,6 @@ impl Objects {
         self.send(self.requests.patch(name, &PatchParams::default(), &patch)?).await
     }
 
-    /// As [`Objects::merge`], for a subresource such as `status`.
-    ///
-    /// # Errors
-    /// When the server refuses.
-    pub async fn merge_part<T: DeserializeOwned>(
-        &self,
-        part: &str,
-        name: &str,
-        patch: &impl Serialize,
-    ) -> Result<T> {
-        let patch = Patch::Merge(patch);
-        self.send(self.requests.patch_subresource(part, name, &PatchParams::default(), &patch)?).await
-    }
-
     /// Applies an object as a manager that takes the fields over that others have.
     ///
     /// # Errors
