@@ -1,7 +1,7 @@
 //! The definitions of custom resources, and how the registry follows them.
 //!
 //! One task per server watches the stored definitions and is the only one that changes the registry, in the order of the log.
-//! Whoever writes a definition waits until that task has seen the write: the answer comes when the kind is served.
+//! Whoever writes or reads a definition waits until that task has seen it: the answer comes when the kind is served.
 
 mod announcing;
 pub(crate) mod conditions;
@@ -65,6 +65,14 @@ impl Catalog {
         match timeout(PATIENCE, reached.wait_for(has_moved)).await {
             Ok(moved) => moved.map(drop).map_err(|_| ended()),
             Err(_) => Err(Error::DefinitionChanged),
+        }
+    }
+
+    /// Waits until the registry has followed all of these definitions: what a client sees of them it may use.
+    pub async fn follows_all(&self, revisions: impl Iterator<Item = Revision>) -> Result<(), Error> {
+        match revisions.max() {
+            Some(last) => self.follows(last).await,
+            None => Ok(()),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The definition that an object of a custom type needs: it has to be the one that the object was shaped by.
 
+use std::sync::Arc;
+
 use model::error::Error;
 use model::selector::{Requirement, Target, Test};
 use model::{Resource, Selector};
@@ -8,7 +10,7 @@ use store::{Precondition, Write, Written};
 
 use super::Call;
 use crate::auth::rbac::Kind;
-use crate::definitions::conditions;
+use crate::definitions::{Catalog, conditions};
 use crate::registry::Object;
 
 /// The field of a definition that a write of its objects requires. Clients cannot select by it.
@@ -54,6 +56,11 @@ pub fn has_moved(call: &Call, error: &store::Error) -> bool {
 }
 
 impl Call {
+    /// What has to follow before a client sees an object; `None` unless the objects are definitions.
+    pub fn followed(&self) -> Option<Arc<Catalog>> {
+        self.resource_type.is_definition().then(|| self.api.catalog.clone())
+    }
+
     /// Writes, if the definition of the type is still the one that the objects were shaped by. Who writes a definition, or a
     /// role or binding, comes back when this server acts on it.
     pub async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Written>, store::Error> {
@@ -62,8 +69,8 @@ impl Call {
         // The object itself comes first, before what is written with it.
         let Some(own) = written.first() else { return Ok(written) };
         self.api.admission.reach(&self.resource_type.resource, own.revision).await;
-        if self.resource_type.is_definition() {
-            let followed = self.api.catalog.follows(own.revision).await;
+        if let Some(catalog) = self.followed() {
+            let followed = catalog.follows(own.revision).await;
             followed.map_err(|error| store::Error::Unavailable { reason: error.to_string() })?;
         } else if let Some(kind) = Kind::of(&self.resource_type) {
             self.api.rbac.follows(kind, own.revision).await;

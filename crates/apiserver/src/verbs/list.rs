@@ -13,6 +13,7 @@ use super::continue_token::ContinueToken;
 use super::scope::{Scope, scope};
 use super::{Call, components, store_error, too_old};
 use crate::body::{Aborted, Body};
+use crate::definitions::Catalog;
 use crate::definitions::indexing::has_fields;
 use crate::registry::Served;
 use crate::render::ListFrame;
@@ -104,6 +105,7 @@ pub struct ListMetadata {
 pub struct Reader {
     store: Store,
     resource_type: Arc<Served>,
+    followed: Option<Arc<Catalog>>,
     query: ListQuery,
     /// One object, where the selection names it.
     lookup: Option<ObjectKey>,
@@ -125,6 +127,7 @@ impl Reader {
         Self {
             store: call.api.store.clone(),
             resource_type: call.resource_type.clone(),
+            followed: call.followed(),
             query: scope.query(call, CHUNK),
             lookup: scope.lookup(call),
             wanted: None,
@@ -195,7 +198,7 @@ impl Reader {
         }
         self.more = more;
         self.done = !more || self.wanted == Some(0);
-        self.resource_type.all_of_version(items).await
+        self.show(items).await
     }
 
     /// A selection that names one object is a look-up.
@@ -207,7 +210,14 @@ impl Reader {
         };
         self.revision = Some(at);
         let found = self.store.get(key, Some(at)).await.map_err(|error| self.explain(error))?;
-        self.resource_type.all_of_version(found.into_iter().collect()).await
+        self.show(found.into_iter().collect()).await
+    }
+
+    async fn show(&self, items: Vec<Stored>) -> Result<Vec<Stored>, Error> {
+        if let Some(catalog) = &self.followed {
+            catalog.follows_all(items.iter().map(|item| item.revision)).await?;
+        }
+        self.resource_type.all_of_version(items).await
     }
 
     /// What stands in the list's metadata, once all was read.

@@ -1,5 +1,6 @@
 //! watch: the present objects where they are asked for, then every change, as a stream that the client may leave at any time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use super::list::{Reader, check_reached};
 use super::scope::scope;
 use super::{Call, store_error, too_old};
 use crate::body::{Aborted, Body};
+use crate::definitions::Catalog;
 use crate::definitions::indexing::has_fields;
 use crate::limits::dice;
 use crate::metrics::Counted;
@@ -87,6 +89,7 @@ struct Feed {
     bookmarks: Option<Interval>,
     end: Instant,
     shutdown: Shutdown,
+    followed: Option<Arc<Catalog>>,
     /// Rings when the definition of the type has changed or is gone.
     definition: Shutdown,
     _counted: Counted,
@@ -116,6 +119,7 @@ impl Feed {
             bookmarks,
             end: now + time.min(LONGEST),
             shutdown: call.api.shutdown.clone(),
+            followed: call.followed(),
             definition: call
                 .resource_type
                 .custom
@@ -202,6 +206,9 @@ impl Feed {
             },
             error => store_error(error),
         })?;
+        if let Some(catalog) = &self.followed {
+            catalog.follows_all(events.iter().map(|event| event.change.revision)).await?;
+        }
         if let [event] = events.as_slice() {
             return self.frame.shared(event).await;
         }

@@ -1,5 +1,8 @@
 //! Custom resources: definitions that are served, and their objects.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -74,6 +77,34 @@ async fn a_kind_is_served_when_its_definition_is_answered() {
     let list = client.get("/apis/example.io/v1/widgets").await.json();
     assert_eq!(list["kind"], "WidgetList");
     assert_eq!(list["items"][0]["kind"], "Widget");
+}
+
+/// Who hears or reads of a definition uses it at once, also before the one who wrote it has been answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_kind_is_served_when_somebody_hears_of_its_definition() {
+    const DEFINED: usize = 100;
+    let client = Arc::new(Client::new().await);
+    let mut watch = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    let writer = client.clone();
+    let writing = tokio::spawn(async move {
+        for number in 0..DEFINED {
+            let mut definition = definition();
+            let group = format!("of{number}.example.io");
+            definition["metadata"]["name"] = format!("widgets.{group}").into();
+            definition["spec"]["group"] = group.into();
+            writer.create(DEFINITIONS, &definition).await;
+        }
+    });
+    let (mut late, mut heard) = (Vec::new(), HashSet::new());
+    while heard.len() < DEFINED {
+        let group = watch.next().await.unwrap()["object"]["spec"]["group"].as_str().unwrap().to_owned();
+        if client.get(&format!("/apis/{group}/v1")).await.code != 200 {
+            late.push(group.clone());
+        }
+        heard.insert(group);
+    }
+    assert_eq!(late, Vec::<String>::new(), "heard before they were served");
+    writing.await.unwrap();
 }
 
 #[tokio::test]
