@@ -1,5 +1,6 @@
 //! Version and kind of a body, which Kubernetes reads before anything else, and its words where they do not fit.
 
+use model::patch::cannot_unmarshal;
 use model::schema;
 use serde_json::Value;
 
@@ -15,20 +16,15 @@ pub fn typed(value: Value) -> Result<Object, String> {
         Value::Object(object) => object,
         Value::Null => Object::new(),
         other => {
-            return Err(unreadable(&format!(
-                "json: cannot unmarshal {} into Go value of type {HEAD}",
-                go_name(&other)
-            )));
+            return Err(unreadable(&cannot_unmarshal(&other, &format!("value of type {HEAD}"))));
         }
     };
     for key in ["apiVersion", "kind"] {
         match object.get(key) {
             None | Some(Value::Null | Value::String(_)) => {}
             Some(other) => {
-                let found = go_name(other);
-                return Err(unreadable(&format!(
-                    "json: cannot unmarshal {found} into Go struct field .{key} of type string"
-                )));
+                let expected = format!("struct field .{key} of type string");
+                return Err(unreadable(&cannot_unmarshal(other, &expected)));
             }
         }
     }
@@ -67,16 +63,5 @@ pub fn internal_package(group: &str) -> &str {
     match group.split('.').next() {
         None | Some("" | "events") => "core",
         Some(package) => package,
-    }
-}
-
-fn go_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

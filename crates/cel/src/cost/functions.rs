@@ -2,7 +2,7 @@
 
 use super::{
     CallEstimate, CostEstimate, CostNode, EstimateCall, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR,
-    SizeEstimate,
+    SizeEstimate, compares,
 };
 
 fn size(node: &CostNode<'_>) -> SizeEstimate {
@@ -47,20 +47,7 @@ pub(super) fn estimate(call: &EstimateCall<'_>) -> Option<CallEstimate> {
             let result = size(one).plus(size(two));
             Some(CallEstimate::sized(walked(result), result))
         }
-        (
-            "equals"
-            | "not_equals"
-            | "less_string"
-            | "greater_string"
-            | "less_equals_string"
-            | "greater_equals_string"
-            | "less_bytes"
-            | "greater_bytes"
-            | "less_equals_bytes"
-            | "greater_equals_bytes",
-            _,
-            [one, two],
-        ) => {
+        (overload, _, [one, two]) if compares(overload) => {
             let max = size(one).max.min(size(two).max);
             let compared = SizeEstimate { min: u64::from(max > 0), max };
             Some(CallEstimate::of(walked(compared)))

@@ -19,6 +19,23 @@ pub const MAP_CREATE: u64 = 30;
 /// What making an object costs.
 pub const STRUCT_CREATE: u64 = 40;
 
+/// Whether an overload compares two values up to the end of the shorter one.
+pub(crate) fn compares(overload: &str) -> bool {
+    matches!(
+        overload,
+        "equals"
+            | "not_equals"
+            | "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes"
+    )
+}
+
 /// Estimates a call, or leaves it to the rules that come after.
 pub type Estimate = fn(&EstimateCall<'_>) -> Option<CallEstimate>;
 

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::{
     Call, Error, Result, Value,
-    cost::{REGEX_LENGTH_FACTOR, RuntimeCall, STRING_TRAVERSAL_FACTOR},
+    cost::{REGEX_LENGTH_FACTOR, RuntimeCall, STRING_TRAVERSAL_FACTOR, compares},
     plan::CallNode,
     syntax::operators,
 };
@@ -32,16 +32,7 @@ impl CostRule {
             "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
             | "strings_quote" | "string_format" => CostRule::First,
             "in_list" => CostRule::EachOfSecond,
-            "equals"
-            | "not_equals"
-            | "less_string"
-            | "greater_string"
-            | "less_equals_string"
-            | "greater_equals_string"
-            | "less_bytes"
-            | "greater_bytes"
-            | "less_equals_bytes"
-            | "greater_equals_bytes" => CostRule::Shorter,
+            overload if compares(overload) => CostRule::Shorter,
             "add_string" | "add_bytes" => CostRule::Sum,
             "matches_string" => CostRule::Matches,
             "contains_string" => CostRule::Product,

@@ -18,15 +18,19 @@ fn wrong_type(given: &Value, expected: &str) -> Error {
 
 /// What Go says of a value of the wrong JSON type; `expected` is what it should become.
 pub fn cannot_unmarshal(given: &Value, expected: &str) -> String {
-    let given = match given {
+    format!("json: cannot unmarshal {} into Go {expected}", json_type(given))
+}
+
+/// The JSON type of a value, by Go's name for it.
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
-    };
-    format!("json: cannot unmarshal {given} into Go {expected}")
+    }
 }
 
 /// A value as Go prints it with `%v`, which is how texts of errors show patches.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::types::{Field, Or, Schema, Shape, Type, TypeId};
 use super::{Precision, Timestamp, decode_base64, encode_base64};
 use crate::error::quote;
+use crate::patch::json_type;
 use quantity::{Quantity, QuantityError};
 
 /// How many unknown fields are reported, which is as many as Kubernetes reports.
@@ -164,7 +165,7 @@ impl<'a> Walk<'a> {
             Shape::Bool => self.expect(shape, value, Value::is_boolean),
             Shape::Double => match value.as_f64() {
                 Some(number) => *value = double(number),
-                None => self.mismatch(&describe(value), "float64"),
+                None => self.mismatch(json_type(value), "float64"),
             },
             Shape::Int32 => self.integer("int32", value, i64::from(i32::MIN), i64::from(i32::MAX)),
             Shape::Int64 => self.integer("int64", value, i64::MIN, i64::MAX),
@@ -203,7 +204,7 @@ impl<'a> Walk<'a> {
                     match item {
                         Value::Null => *item = Value::from(""),
                         Value::String(_) => {}
-                        other => self.mismatch(&describe(other), "string"),
+                        other => self.mismatch(json_type(other), "string"),
                     }
                 }
             }
@@ -218,7 +219,7 @@ impl<'a> Walk<'a> {
 
     fn object(&mut self, shape: &Shape, id: TypeId, value: &mut Value) -> Result<(), Mismatch> {
         let Value::Object(object) = value else {
-            self.mismatch(&describe(value), &self.go_type(shape));
+            self.mismatch(json_type(value), &self.go_type(shape));
             return Ok(());
         };
         let of = self.schema.get(id);
@@ -258,7 +259,7 @@ impl<'a> Walk<'a> {
         }
         self.stack.push(&field.name);
         match &field.go {
-            Some(go) if !is_container(&field.shape, value) => self.mismatch(&describe(value), go),
+            Some(go) if !is_container(&field.shape, value) => self.mismatch(json_type(value), go),
             _ => self.value(&field.shape, value)?,
         }
         Ok(keeps(field, value))
@@ -266,7 +267,7 @@ impl<'a> Walk<'a> {
 
     fn list(&mut self, shape: &Shape, item: &'a Shape, value: &mut Value) -> Result<(), Mismatch> {
         let Value::Array(items) = value else {
-            self.mismatch(&describe(value), &self.go_type(shape));
+            self.mismatch(json_type(value), &self.go_type(shape));
             return Ok(());
         };
         let length = self.path.len();
@@ -283,7 +284,7 @@ impl<'a> Walk<'a> {
 
     fn map(&mut self, shape: &Shape, item: &'a Shape, value: &mut Value) -> Result<(), Mismatch> {
         let Value::Object(entries) = value else {
-            self.mismatch(&describe(value), &self.go_type(shape));
+            self.mismatch(json_type(value), &self.go_type(shape));
             return Ok(());
         };
         let length = self.path.len();
@@ -302,12 +303,12 @@ impl<'a> Walk<'a> {
 
     fn expect(&mut self, shape: &Shape, value: &Value, is: fn(&Value) -> bool) {
         if !is(value) {
-            self.mismatch(&describe(value), &self.go_type(shape));
+            self.mismatch(json_type(value), &self.go_type(shape));
         }
     }
 
     fn integer(&mut self, go: &str, value: &mut Value, min: i64, max: i64) {
-        let Value::Number(number) = &*value else { return self.mismatch(&describe(value), go) };
+        let Value::Number(number) = &*value else { return self.mismatch(json_type(value), go) };
         match number.as_i64() {
             Some(number) if (min..=max).contains(&number) => {}
             // Go reads `-0` as an integer; the JSON parser can only keep it as a float.
@@ -336,13 +337,13 @@ impl<'a> Walk<'a> {
                     .filter_map(|number| u8::try_from(number).ok())
                     .collect()
             }
-            other => return self.mismatch(&describe(other), &self.go_type(shape)),
+            other => return self.mismatch(json_type(other), &self.go_type(shape)),
         };
         *value = Value::String(encode_base64(&bytes));
     }
 
     fn time(&mut self, value: &mut Value, precision: Precision) -> Result<(), Mismatch> {
-        let Value::String(text) = &*value else { return Err(self.text(&describe(value), "string")) };
+        let Value::String(text) = &*value else { return Err(self.text(json_type(value), "string")) };
         let time = Timestamp::parse(text, precision).map_err(Mismatch)?;
         *value = if time.is_zero() { Value::Null } else { Value::String(time.format(precision)) };
         Ok(())
@@ -355,7 +356,7 @@ impl<'a> Walk<'a> {
                 Some(Ok(_)) => Ok(()),
                 _ => Err(self.text(&format!("number {number}"), "int32")),
             },
-            other => Err(self.text(&describe(other), "int32")),
+            other => Err(self.text(json_type(other), "int32")),
         }
     }
 
@@ -436,16 +437,4 @@ fn quantity(value: &mut Value) -> Result<(), Mismatch> {
     let spelled = Quantity::respell(&text).map_err(|problem| Mismatch(problem.to_string()))?.into_owned();
     *value = Value::String(spelled);
     Ok(())
-}
-
-fn describe(value: &Value) -> String {
-    let found = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    found.to_owned()
 }

@@ -5,12 +5,14 @@ mod matching;
 mod mutating_policy;
 mod policy;
 mod policy_binding;
+mod review_versions;
 mod rule;
 mod webhook;
 
 use super::KindRules;
 
 pub(super) use client_config::bad_client_config;
+pub(super) use review_versions::{REVIEW_VERSIONS, bad_version_names};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 

@@ -9,17 +9,17 @@ use super::client_config::bad_client_config;
 use super::matching::{
     FAILURE_POLICIES, bad_conditions, bad_match_policy, bad_selectors, default_matching, unsupported,
 };
+use super::review_versions::{REVIEW_VERSIONS, bad_version_names};
 use super::rule::{bad_rule, default_rule};
 use crate::error::FieldError;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{has, items, maps, maps_mut, number, set_default, text, texts, value};
 use crate::kinds::{KindRules, Object};
-use crate::names::{dns1035_label, dns1123_subdomain};
+use crate::names::dns1123_subdomain;
 
 const SERVICE_PORT: i64 = 443;
 const TIMEOUT_SECONDS: i64 = 10;
 const SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
-const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 
 pub(super) const VALIDATING: KindRules = KindRules {
@@ -121,17 +121,7 @@ fn bad_versions(path: &str, webhook: &Object) -> Vec<FieldError> {
     if versions.is_empty() {
         return vec![FieldError::required(path, format!("must specify one of {known}"))];
     }
-    let mut errors = Vec::new();
-    let mut seen = BTreeSet::new();
-    for (index, version) in versions.iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        if !seen.insert(version) {
-            errors.push(FieldError::invalid(path, *version, "duplicate version"));
-            continue;
-        }
-        let wrong = dns1035_label(version).into_iter();
-        errors.extend(wrong.map(|detail| FieldError::invalid(path.as_str(), *version, detail)));
-    }
+    let mut errors = bad_version_names(path, &versions);
     if !versions.iter().any(|version| REVIEW_VERSIONS.contains(version)) {
         errors.push(FieldError::invalid(path, versions, format!("must include at least one of {known}")));
     }

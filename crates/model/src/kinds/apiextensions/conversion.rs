@@ -1,18 +1,13 @@
 //! How objects get from one version to another.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::error::FieldError;
 use crate::kinds::Object;
-use crate::kinds::admission::bad_client_config;
+use crate::kinds::admission::{REVIEW_VERSIONS, bad_client_config, bad_version_names};
 use crate::kinds::certificates::bad_bundle;
 use crate::kinds::object::{has, is_true, text, texts, unsupported, value};
-use crate::names::dns1035_label;
 
-/// The versions of reviews that servers know.
-const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 const PATH: &str = "spec.conversion";
 
 /// What is wrong with the conversion of a definition.
@@ -74,17 +69,7 @@ fn bad_review_versions(versions: &[&str], old: Option<&Object>) -> Vec<FieldErro
     if versions.is_empty() {
         return vec![FieldError::required(path, "")];
     }
-    let mut errors = Vec::new();
-    let mut seen = BTreeSet::new();
-    for (index, version) in versions.iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        if !seen.insert(version) {
-            errors.push(FieldError::invalid(path, *version, "duplicate version"));
-            continue;
-        }
-        let problems = dns1035_label(version).into_iter();
-        errors.extend(problems.map(|problem| FieldError::invalid(path.clone(), *version, problem)));
-    }
+    let mut errors = bad_version_names(&path, versions);
     let knows = |versions: &[&str]| versions.iter().any(|version| REVIEW_VERSIONS.contains(version));
     let before = old.map(|old| texts(old, &["spec", "conversion", "webhook", "conversionReviewVersions"]));
     let was_known = before.is_none_or(|before| before.is_empty() || knows(&before));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::resource_name::{COUNTED, is_native};
 use crate::error::FieldError;
 use crate::kinds::address::{Range, bad_range};
 use crate::kinds::columns::{AGE, Column, NAME, age, name, or_none};
@@ -155,7 +156,7 @@ fn bad_resources(object: &Object) -> Vec<FieldError> {
         for (resource, amount) in entries(object, &["status", list]) {
             let (path, amount) = (format!("status.{list}.{resource}"), amount.as_str().unwrap_or_default());
             errors.extend(negative(&path, amount));
-            if is_counted(resource) && is_fractional(amount) {
+            if is_whole(resource) && is_fractional(amount) {
                 errors.push(FieldError::invalid(path, amount, "must be an integer"));
             }
         }
@@ -164,20 +165,8 @@ fn bad_resources(object: &Object) -> Vec<FieldError> {
 }
 
 /// Whether there are no halves of a resource: objects are counted, and so is what others add to a node.
-fn is_counted(resource: &str) -> bool {
-    const OBJECTS: [&str; 9] = [
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    ];
-    let extended = resource.contains('/') && !resource.contains("kubernetes.io/");
-    OBJECTS.contains(&resource) || extended
+fn is_whole(resource: &str) -> bool {
+    COUNTED.contains(&resource) || !is_native(resource)
 }
 
 fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {

@@ -10,7 +10,7 @@ use quantity::Quantity;
 /// What a container can ask for.
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// What is counted and not measured.
-const COUNTED: [&str; 9] = [
+pub const COUNTED: [&str; 9] = [
     "pods",
     "resourcequotas",
     "services",
@@ -97,7 +97,7 @@ fn is_huge_pages(name: &str) -> bool {
 }
 
 /// Whether it belongs to Kubernetes itself.
-fn is_native(name: &str) -> bool {
+pub fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
