@@ -1,7 +1,7 @@
 //! The task that looks after definitions: objects of those that end go first, and names that became free are taken.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use http::Method;
@@ -20,8 +20,9 @@ use crate::bootstrap::ask;
 use crate::registry::{Definition, Object};
 use crate::verbs::{creation_time, delete_instances, store_error};
 
-/// How long to wait before something is tried again that failed.
-const PAUSE: Duration = Duration::from_millis(500);
+/// How long to wait before something is tried again that failed, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long objects may take to go before that is told.
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -38,7 +39,7 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver
         for definition in registry.all_definitions() {
             if definition.is_held && !begun.contains_key(&definition.name()) {
                 begun.insert(definition.name(), definition.uid.clone());
-                ending.spawn(end(server.clone(), definition.clone()));
+                ending.spawn(end(server.clone(), definition.name(), definition.uid.clone()));
             } else if !definition.has_all_names && !definition.is_ending {
                 take_names(&api, definition).await;
             }
@@ -69,9 +70,16 @@ async fn take_names(api: &ApiServer, definition: &Definition) {
 
 /// Deletes the objects of a definition, waits until they are gone, and lets the definition go. Whoever else does the same at the
 /// same time, on another server, does no harm.
-async fn end(server: Weak<Parts>, definition: Arc<Definition>) {
+async fn end(server: Weak<Parts>, name: String, uid: Uid) {
+    let mut pause = FIRST_PAUSE;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
+        // As it is now: what was in the way may have been mended.
+        let registry = api.registry();
+        let Some(definition) = registry.by_name(&name).filter(|known| known.uid == uid).cloned() else {
+            return;
+        };
+        drop(registry);
         let outcome = async {
             tell(&api, &definition, &Ending::InProgress).await?;
             if let Err(error) = delete_instances(&api, &definition).await {
@@ -95,8 +103,10 @@ async fn end(server: Weak<Parts>, definition: Arc<Definition>) {
         match outcome.await {
             Ok(()) => return,
             Err(error) => {
-                tracing::warn!(name = definition.name(), %error, "a definition cannot end yet; trying again");
-                tokio::time::sleep(PAUSE).await;
+                tracing::warn!(name, %error, "a definition cannot end yet; trying again");
+                // Another spec is another chance.
+                let _ = timeout(pause, definition.versions.ended.requested()).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }
     }

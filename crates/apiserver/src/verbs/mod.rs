@@ -173,7 +173,8 @@ pub(crate) async fn dispatch(
 /// Deletes all objects of a definition, or begins their deletion.
 pub(crate) async fn delete_instances(api: &ApiServer, definition: &Arc<Definition>) -> Result<(), Error> {
     let Some(call) = instances(api, definition) else { return Ok(()) };
-    delete_collection::delete_all(&call, &options::DeleteOptions::default()).await.map(drop)
+    let options = options::DeleteOptions { is_end_of_type: true, ..options::DeleteOptions::default() };
+    delete_collection::delete_all(&call, &options).await.map(drop)
 }
 
 /// A call of the server itself about all objects of a definition; `None` where it has no types.

@@ -91,6 +91,8 @@ pub struct DeleteOptions {
     pub revision: Option<String>,
     /// All of them, as the client gave them.
     pub given: Value,
+    /// Whether the type itself ends: nobody is asked about its objects then.
+    pub is_end_of_type: bool,
 }
 
 impl DeleteOptions {
@@ -128,7 +130,7 @@ impl DeleteOptions {
         let revision = precondition("resourceVersion").map(str::to_owned);
         let uid = precondition("uid").map(|uid| Uid(uid.to_owned()));
         let grace = given.get("gracePeriodSeconds").and_then(Value::as_i64);
-        Ok(Self { dry_run, grace, propagation, uid, revision, given: given.clone() })
+        Ok(Self { dry_run, grace, propagation, uid, revision, given: given.clone(), ..Self::default() })
     }
 }
 

@@ -10,7 +10,7 @@ use model::Revision;
 use model::error::Error;
 use process::Shutdown;
 use store::{Store, Watch, WatchScope};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 
 use super::list::{Reader, check_reached};
 use super::scope::scope;
@@ -27,6 +27,8 @@ use crate::request::list_options::{WatchOptions, WatchStart};
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// A client may name any number of seconds; a day is as good as for ever.
 const LONGEST: Duration = Duration::from_secs(86_400);
+/// How long the last changes may take to be read before a definition that is gone.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Events are put together until a piece has this size.
 const PIECE: usize = 64 << 10;
 
@@ -92,6 +94,8 @@ struct Feed {
     followed: Option<Arc<Catalog>>,
     /// Rings when the definition of the type has changed or is gone.
     definition: Shutdown,
+    /// Has rung before that if it is gone.
+    gone: Shutdown,
     _counted: Counted,
 }
 
@@ -99,6 +103,7 @@ struct Feed {
 enum Wake {
     Events(Result<Vec<store::Event>, store::Error>),
     Bookmark,
+    Redefined,
     End,
 }
 
@@ -107,6 +112,7 @@ impl Feed {
         let usual = call.api.limits.watch_time;
         let time = options.timeout_seconds.map_or_else(|| usual.mul_f64(1.0 + dice()), Duration::from_secs);
         let now = Instant::now();
+        let versions = call.resource_type.custom.as_ref().map(|view| &view.versions);
         let bookmarks = options.bookmarks.then(|| {
             let mut interval = interval_at(now + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -120,12 +126,8 @@ impl Feed {
             end: now + time.min(LONGEST),
             shutdown: call.api.shutdown.clone(),
             followed: call.followed(),
-            definition: call
-                .resource_type
-                .custom
-                .as_ref()
-                .map(|view| view.versions.ended.clone())
-                .unwrap_or_default(),
+            definition: versions.map(|versions| versions.ended.clone()).unwrap_or_default(),
+            gone: versions.map(|versions| versions.gone.clone()).unwrap_or_default(),
             _counted: Counted::new(&call.api.metrics.watches),
         }
     }
@@ -182,7 +184,7 @@ impl Feed {
         let wake = tokio::select! {
             biased;
             () = self.shutdown.requested() => Wake::End,
-            () = self.definition.requested() => Wake::End,
+            () = self.definition.requested() => Wake::Redefined,
             () = tokio::time::sleep_until(self.end) => Wake::End,
             events = watch.next() => Wake::Events(events),
             () = tick => Wake::Bookmark,
@@ -191,11 +193,20 @@ impl Feed {
         match wake {
             Wake::Events(events) => self.events(events).await,
             Wake::Bookmark => self.bookmark(position),
-            Wake::End => {
-                self.phase = Phase::Over;
-                if self.bookmarks.is_some() { self.bookmark(position) } else { Ok(Bytes::new()) }
+            // Nobody can ask for them later: there is no such type any more.
+            Wake::Redefined if self.gone.is_requested() && !watch.has_seen_all() => {
+                match timeout(LAST_WORDS, watch.next()).await {
+                    Ok(events) => self.events(events).await,
+                    Err(_) => self.over(position),
+                }
             }
+            Wake::Redefined | Wake::End => self.over(position),
         }
+    }
+
+    fn over(&mut self, position: Revision) -> Result<Bytes, Error> {
+        self.phase = Phase::Over;
+        if self.bookmarks.is_some() { self.bookmark(position) } else { Ok(Bytes::new()) }
     }
 
     async fn events(&mut self, events: Result<Vec<store::Event>, store::Error>) -> Result<Bytes, Error> {

@@ -236,6 +236,78 @@ async fn a_definition_goes_when_its_objects_are_gone() {
 }
 
 #[tokio::test]
+async fn who_reads_slowly_is_told_of_the_last_objects_before_the_end_of_their_definition() {
+    let client = with_widgets().await;
+    client.create(WIDGETS, &widget("a", "red")).await;
+    let mut watch = client.watch(&format!("{WIDGETS}?watch=true")).await;
+    watch.expect(&[("ADDED", "a")]).await;
+    let mut definitions = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    client.delete(&format!("{DEFINITIONS}/widgets.example.io")).await;
+    while definitions.next_name().await.0 != "DELETED" {}
+    while client.get(WIDGETS).await.code != 404 {}
+    watch.expect(&[("DELETED", "a")]).await;
+    assert_eq!(watch.next().await, None);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_objects_that_go_with_their_definition() {
+    let client = with_widgets().await;
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    let rule = json!({
+        "apiGroups": ["example.io"], "apiVersions": ["*"], "resources": ["*"], "operations": ["DELETE"],
+    });
+    let policy = json!({
+        "metadata": {"name": "keep"},
+        "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "false"}]},
+    });
+    client.create(&format!("{group}/validatingadmissionpolicies"), &policy).await;
+    let binding = json!({
+        "metadata": {"name": "keep"}, "spec": {"policyName": "keep", "validationActions": ["Deny"]},
+    });
+    client.create(&format!("{group}/validatingadmissionpolicybindings"), &binding).await;
+    client.create(WIDGETS, &widget("a", "red")).await;
+    assert_eq!(client.delete(&format!("{WIDGETS}/a")).await.code, 422);
+    let mut definitions = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    client.delete(&format!("{DEFINITIONS}/widgets.example.io")).await;
+    while definitions.next_name().await.0 != "DELETED" {}
+}
+
+#[tokio::test]
+async fn a_definition_whose_objects_cannot_be_deleted_says_so_and_ends_when_they_can() {
+    let client = Client::new().await;
+    let mut made = definition();
+    let mut second = made["spec"]["versions"][0].clone();
+    (second["name"], second["storage"]) = (json!("v2"), json!(false));
+    made["spec"]["versions"].as_array_mut().unwrap().push(second);
+    client.create(DEFINITIONS, &made).await;
+    client.create(WIDGETS, &widget("a", "red")).await;
+    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let mut changed = client.get(&path).await.json();
+    for (version, is_stored) in [(0, false), (1, true)] {
+        changed["spec"]["versions"][version]["storage"] = json!(is_stored);
+    }
+    changed["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+        "clientConfig": {"url": "https://127.0.0.1:1/nobody"}, "conversionReviewVersions": ["v1"],
+    }});
+    let answer = client.put(&path, &changed).await;
+    assert_eq!(answer.code, 200, "{}", answer.json());
+    let mut definitions = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    client.delete(&path).await;
+    let terminating = loop {
+        let definition = definitions.next().await.unwrap();
+        let conditions = definition["object"]["status"]["conditions"].as_array().unwrap().clone();
+        let found = conditions.into_iter().find(|condition| condition["type"] == "Terminating");
+        if let Some(failed) = found.filter(|condition| condition["reason"] == "InstanceDeletionFailed") {
+            break failed;
+        }
+    };
+    let message = terminating["message"].as_str().unwrap();
+    assert!(message.starts_with("could not issue all deletes: conversion webhook for "), "{message}");
+    client.merge(&path, &json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}})).await;
+    while definitions.next_name().await.0 != "DELETED" {}
+}
+
+#[tokio::test]
 async fn an_end_that_was_begun_goes_on_after_a_restart() {
     let client = with_widgets().await;
     let mut held = widget("a", "red");

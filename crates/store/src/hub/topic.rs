@@ -58,7 +58,7 @@ impl Subscription {
         touched
     }
 
-    fn first(&self) -> Option<Revision> {
+    pub(super) fn first(&self) -> Option<Revision> {
         Some(Revision(self.first.load(Ordering::Relaxed))).filter(|first| *first > Revision::ZERO)
     }
 

@@ -65,6 +65,11 @@ impl Watch {
         }
     }
 
+    /// Whether everything that has happened so far was given out, or does not concern this watch.
+    pub fn has_seen_all(&self) -> bool {
+        self.subscription.first().is_none()
+    }
+
     /// Everything up to this revision was given out or does not concern this watch. It also moves while nothing happens that
     /// concerns it.
     pub fn position(&self) -> Revision {

@@ -104,8 +104,10 @@ impl Definition {
         let versions = match (same, known) {
             (Some(same), _) => same.versions.clone(),
             (None, known) => {
-                if let Some(known) = known {
-                    known.end();
+                match known {
+                    Some(known) if known.uid == read.uid => known.versions.ended.request(),
+                    Some(known) => known.end(),
+                    None => {}
                 }
                 Arc::new(versions(&read, known.filter(|known| known.uid == read.uid)))
             }
@@ -158,8 +160,9 @@ impl Definition {
         self.types.get(self.versions.storage)
     }
 
-    /// Ends what is under way with its objects.
+    /// It is gone: what is under way with its objects ends.
     pub(crate) fn end(&self) {
+        self.versions.gone.request();
         self.versions.ended.request();
     }
 }
@@ -196,8 +199,8 @@ fn versions(read: &Read, known: Option<&Definition>) -> Versions {
     let since = known.filter(same_shapes).map_or(read.revision, |known| known.versions.since);
     let list_kind = text(names, "listKind").to_owned();
     let conversion = Conversion::read(spec.get("conversion").unwrap_or(&Value::Null), &read.services);
-    let (group, ended) = (group.clone(), Shutdown::new());
-    Versions { group, kind, list_kind, all, storage, since, conversion, ended }
+    let (group, ended, gone) = (group.clone(), Shutdown::new(), Shutdown::new());
+    Versions { group, kind, list_kind, all, storage, since, conversion, ended, gone }
 }
 
 fn version(group: &str, kind: &str, entry: &Value, all: &[Value], schema: Arc<Schema>) -> Version {

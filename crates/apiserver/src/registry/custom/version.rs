@@ -32,6 +32,8 @@ pub struct Versions {
     pub(crate) conversion: Conversion,
     /// Rings when the definition has changed or is gone: what is under way with the objects ends.
     pub ended: Shutdown,
+    /// Rings before that if the definition is gone, and all objects before it.
+    pub gone: Shutdown,
 }
 
 impl Versions {
