@@ -220,7 +220,7 @@ impl Listener for Lookout {
     fn hear(&mut self, event: Event<'_>) -> Result<()> {
         let sight = |seen| Some(Sight { seen, at: Instant::now() });
         match event {
-            Event::Reset => {}
+            Event::Reset | Event::NotServed => {}
             Event::Seen(_, line) => drop(self.0.send_replace(sight(Some(Event::read(line)?)))),
             Event::Gone(..) => drop(self.0.send_replace(sight(None))),
             Event::Synced => {

@@ -179,7 +179,7 @@ where
         let (key, line, is_gone) = match event {
             Event::Seen(key, line) => (key, line, false),
             Event::Gone(key, line) => (key, line, true),
-            Event::Reset | Event::Synced => return Ok(()),
+            Event::Reset | Event::Synced | Event::NotServed => return Ok(()),
         };
         (self.each)(&Change { key: &key, object: &Event::read(line)?, before: None, is_gone });
         Ok(())
@@ -219,6 +219,7 @@ where
 {
     fn hear(&mut self, event: Event<'_>) -> Result<()> {
         match event {
+            Event::NotServed => {}
             Event::Reset => self.missing = Some(self.cache.keys()),
             Event::Synced => {
                 for key in self.missing.take().unwrap_or_default() {

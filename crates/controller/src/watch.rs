@@ -139,6 +139,8 @@ pub enum Event<'a> {
     Gone(ObjectKey, &'a [u8]),
     /// All present objects have been seen.
     Synced,
+    /// The server does not have the type: all that there was to say of its objects has been said.
+    NotServed,
 }
 
 impl Event<'_> {
@@ -214,6 +216,11 @@ pub(crate) async fn follow(client: Client, target: Target, listener: &mut dyn Li
             Ok(()) => {}
             Err(error) if error.is_expired() => {
                 tracing::debug!(%target, "a watch begins anew: {error}");
+                watch.position = None;
+            }
+            Err(error) if error.is_not_found() => {
+                tracing::debug!(%target, "there is no such type; trying again");
+                let _ = watch.listener.hear(Event::NotServed);
                 watch.position = None;
             }
             Err(error) => tracing::warn!(%target, %error, "a watch failed; trying again"),

@@ -39,7 +39,7 @@ where
                 (self.synced)();
                 return Ok(());
             }
-            Event::Reset => return Ok(()),
+            Event::Reset | Event::NotServed => return Ok(()),
         };
         (self.each)(&Change { key: &key, object: &Event::read(line)?, before: None, is_gone });
         Ok(())

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::made::{Endpoints, MANAGED_BY, SERVICE_NAME, Slice};
 use super::mirror::{self, CONTROLLER};
-use super::publish::{execute, slices_of};
+use super::own::OwnSlices;
 use super::view::Texts;
 use super::{ENDPOINTS, SERVICES, SLICES};
 use crate::manager::Setup;
@@ -37,14 +37,15 @@ impl Selecting {
 struct Copying {
     client: Client,
     services: Cache<Selecting>,
-    slices: Cache<Slice>,
+    slices: OwnSlices,
 }
 
 /// The controller that mirrors Endpoints.
 pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
     let client = &setup.client;
-    let (services, slices) = (Cache::<Selecting>::default(), Cache::<Slice>::default());
-    let copying = Copying { client: client.clone(), services: services.clone(), slices: slices.clone() };
+    let (services, own_slices) = (Cache::<Selecting>::default(), OwnSlices::default());
+    let slices = own_slices.cache.clone();
+    let copying = Copying { client: client.clone(), services: services.clone(), slices: own_slices };
     let own = format!("{MANAGED_BY}={CONTROLLER}");
     Controller::new("endpointslice-mirroring-controller", copying)
         .watch_into(&services, client, Target::all(SERVICES), |change| {
@@ -67,9 +68,10 @@ impl Reconcile for Copying {
         let is_mirrored = self.services.get(key).is_some_and(|service| !service.selects());
         let objects = Objects::new(&self.client, &ENDPOINTS.resource(), key.namespace());
         let endpoints: Option<Endpoints> = if is_mirrored { objects.get(&key.name).await? } else { None };
-        let slices = slices_of(&self.slices, key);
+        let Some(slices) = self.slices.of(key) else { return Ok(Next::Done) };
         let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
-        execute(&self.client, &self.slices, key, mirror::decide(endpoints.as_ref(), &slices)).await?;
+        let steps = mirror::decide(endpoints.as_ref(), &slices);
+        self.slices.execute(&self.client, key, steps).await?;
         Ok(Next::Done)
     }
 }

@@ -5,6 +5,7 @@ mod copy;
 mod hints;
 mod made;
 mod mirror;
+mod own;
 mod pack;
 mod publish;
 mod slices;

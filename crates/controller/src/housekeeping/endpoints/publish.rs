@@ -1,20 +1,20 @@
 //! The controller of EndpointSlices: watches Services, Pods, nodes and slices, and does what was decided.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::Client;
-use kube::api::{DeleteParams, Preconditions};
 use serde::Deserialize;
 
-use super::made::{MANAGED_BY, SERVICE_NAME, Slice, Step};
+use super::made::{MANAGED_BY, SERVICE_NAME, Slice};
+use super::own::OwnSlices;
 use super::slices::{self, CONTROLLER, Known};
 use super::trigger::Seen;
 use super::view::{Pod, Service};
 use super::{NODES, PODS, SERVICES, SLICES, fitting};
 use crate::events;
 use crate::manager::Setup;
-use crate::{Cache, Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Target};
+use crate::{Cache, Context, Controller, Next, ObjectKey, Reconcile, Result, Target};
 
 /// Services that are looked at side by side.
 const WORKERS: usize = 5;
@@ -44,7 +44,7 @@ struct Publishing {
     services: Cache<Service>,
     pods: Cache<Pod>,
     nodes: Cache<Node>,
-    slices: Cache<Slice>,
+    slices: OwnSlices,
     seen: Mutex<HashMap<ObjectKey, Seen>>,
     /// What people were told last about Pods that were left out, by Service.
     told: Mutex<HashMap<ObjectKey, Vec<String>>>,
@@ -54,7 +54,8 @@ struct Publishing {
 pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     let (services, pods) = (Cache::<Service>::default(), Cache::<Pod>::default());
-    let (nodes, slices) = (Cache::<Node>::default(), Cache::<Slice>::default());
+    let (nodes, own_slices) = (Cache::<Node>::default(), OwnSlices::default());
+    let slices = own_slices.cache.clone();
     let (services_of_pods, services_of_nodes, pods_of_nodes) =
         (services.clone(), services.clone(), pods.clone());
     let publishing = Publishing {
@@ -62,7 +63,7 @@ pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<K
         services: services.clone(),
         pods: pods.clone(),
         nodes: nodes.clone(),
-        slices: slices.clone(),
+        slices: own_slices,
         seen: Mutex::default(),
         told: Mutex::default(),
     };
@@ -106,7 +107,7 @@ impl Reconcile for Publishing {
         let pods = self.pods.within(&key.namespace);
         let pods: Vec<&Pod> =
             pods.iter().map(|(_, pod)| &**pod).filter(|pod| service.fits(&pod.metadata.labels)).collect();
-        let slices = slices_of(&self.slices, key);
+        let Some(slices) = self.slices.of(key) else { return Ok(Next::Done) };
         let zones = pods.iter().filter_map(|pod| {
             let node = self.nodes.get(&ObjectKey::new("", &pod.spec.node_name))?;
             Some((pod.spec.node_name.clone(), node.metadata.labels.zone.clone()))
@@ -116,7 +117,7 @@ impl Reconcile for Publishing {
         let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
         let known = Known { service: &service, pods: &pods, zones: &zones, slices: &slices, trigger };
         let decision = slices::decide(&known);
-        execute(&self.client, &self.slices, key, decision.steps).await?;
+        self.slices.execute(&self.client, key, decision.steps).await?;
         self.tell(key, &service.metadata.uid, decision.left_out).await;
         Ok(Next::Done)
     }
@@ -152,46 +153,4 @@ impl Publishing {
             tracing::debug!(service = %key, %error, "an event cannot be written: {message}");
         }
     }
-}
-
-/// The slices of a Service in a cache, without those whose deletion has begun.
-pub(super) fn slices_of(slices: &Cache<Slice>, service: &ObjectKey) -> Vec<Arc<Slice>> {
-    let all = slices.within(&service.namespace).into_iter().map(|(_, slice)| slice);
-    let own = all.filter(|slice| slice.label(SERVICE_NAME) == Some(&*service.name));
-    own.filter(|slice| slice.metadata.deletion_timestamp.is_none()).collect()
-}
-
-/// Does the steps. The cache knows them at once: a slice that is made twice would never be missed.
-pub(super) async fn execute(
-    client: &Client,
-    cache: &Cache<Slice>,
-    service: &ObjectKey,
-    steps: Vec<Step>,
-) -> Result<()> {
-    let objects = Objects::new(client, &SLICES.resource(), service.namespace());
-    let keep = |slice: Slice| {
-        let key = ObjectKey::new(&service.namespace, slice.name());
-        cache.insert(key, Arc::new(slice));
-    };
-    for step in steps {
-        match step {
-            Step::Create(slice) => match objects.create(&slice).await {
-                Ok(made) => keep(made),
-                // What ends takes nothing new, and everything with it.
-                Err(error) if error.is_of_ending_namespace() => return Ok(()),
-                Err(error) => return Err(error),
-            },
-            Step::Update(slice) => keep(objects.replace(slice.name(), &slice).await?),
-            Step::Delete(slice) => {
-                let preconditions = Preconditions {
-                    uid: slice.metadata.uid.clone(),
-                    resource_version: slice.metadata.resource_version.clone(),
-                };
-                let how = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-                objects.delete(slice.name(), &how).await?;
-                cache.remove(&ObjectKey::new(&service.namespace, slice.name()));
-            }
-        }
-    }
-    Ok(())
 }

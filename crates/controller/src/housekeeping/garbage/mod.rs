@@ -11,6 +11,7 @@ mod graph;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -82,9 +83,27 @@ struct Collector {
 struct Types {
     served: Arc<Served>,
     /// Those that are watched, by the path of their collection.
-    watched: HashMap<String, Arc<ServedType>>,
+    watched: HashMap<String, Watched>,
     /// What has to be looked at again when there are other types: it names an owner of a type that is not there.
     waiting: HashSet<Key>,
+}
+
+/// A type that is watched.
+struct Watched {
+    of: Arc<ServedType>,
+    /// Whether everything has been heard that there was to say of its objects: the server does not have it any more.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Types {
+    /// A look that needs a type comes again when there are other types, which may be so already.
+    fn wait_for(&mut self, key: Key, missing: &NoSuchType) -> Next {
+        if self.served.kind(&missing.api_version, &missing.kind).is_some() {
+            return Next::After(Duration::ZERO);
+        }
+        self.waiting.insert(key);
+        Next::Done
+    }
 }
 
 impl Reconcile for Collector {
@@ -92,11 +111,13 @@ impl Reconcile for Collector {
 
     async fn reconcile(&self, key: &Key, context: &Context<Key>) -> Result<Next> {
         match self.look_at(*key, context).await {
-            Err(Error::Other(error)) if error.is::<NoSuchType>() => {
-                tracing::debug!(?key, %error, "an owner cannot be looked for");
-                self.types().waiting.insert(*key);
-                Ok(Next::Done)
-            }
+            Err(Error::Other(error)) => match error.downcast::<NoSuchType>() {
+                Ok(missing) => {
+                    tracing::debug!(?key, %missing, "an owner cannot be looked for");
+                    Ok(self.types().wait_for(*key, &missing))
+                }
+                Err(error) => Err(Error::Other(error)),
+            },
             outcome => outcome.map(|()| Next::Done),
         }
     }
@@ -153,11 +174,12 @@ impl Collector {
         let wanted: HashMap<String, &ServedType> =
             served.preferred().filter(|of| is_collected(of)).map(|of| (of.path(None), of)).collect();
         let is_complete = served.failures.is_empty();
-        types.watched.retain(|path, of| {
-            let stays = wanted.contains_key(path) || !is_complete;
+        types.watched.retain(|path, watched| {
+            // Its watch tells when it has heard of the last of its objects.
+            let stays = wanted.contains_key(path) || !is_complete || !watched.is_over.load(Ordering::Acquire);
             if !stays {
                 context.sources.stop(path);
-                self.graph().forget(of).into_iter().for_each(|key| context.queue.add(key));
+                self.graph().forget(&watched.of).into_iter().for_each(|key| context.queue.add(key));
             }
             stays
         });
@@ -165,12 +187,17 @@ impl Collector {
             if types.watched.contains_key(&path) {
                 continue;
             }
-            let of = Arc::new(of.clone());
+            let watched = Watched { of: Arc::new(of.clone()), is_over: Arc::default() };
             let target = Target::all(of.resource.clone()).metadata();
-            let (graph, queue) = (Arc::clone(&self.graph), context.queue.clone());
-            let follower = Follower { graph, queue, of: Arc::clone(&of), reading: 0 };
+            let follower = Follower {
+                graph: Arc::clone(&self.graph),
+                queue: context.queue.clone(),
+                of: Arc::clone(&watched.of),
+                is_over: Arc::clone(&watched.is_over),
+                reading: 0,
+            };
             context.sources.start(path.clone(), &self.client, target, follower);
-            types.watched.insert(path, of);
+            types.watched.insert(path, watched);
         }
         Ok(())
     }
@@ -194,6 +221,7 @@ struct Follower {
     graph: Arc<Mutex<Graph>>,
     queue: Queue<Key>,
     of: Arc<ServedType>,
+    is_over: Arc<AtomicBool>,
     /// How often all objects have been read.
     reading: u32,
 }
@@ -203,8 +231,13 @@ impl Listener for Follower {
         let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = match event {
             Event::Reset => {
+                self.is_over.store(false, Ordering::Release);
                 self.reading += 1;
                 return Ok(());
+            }
+            Event::NotServed => {
+                self.is_over.store(true, Ordering::Release);
+                vec![Key::Types]
             }
             Event::Seen(_, line) => {
                 let View { metadata } = Event::read(line)?;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Key;
 use super::decide::{Facts, Propagation, Standing, Step, decide};
 use super::graph::{Graph, Uid, View};
-use crate::Kind;
-use crate::discovery::ServedType;
+use super::{Key, NoSuchType, Types};
+use crate::discovery::{Served, ServedType};
+use crate::{Kind, Next};
 
 const OWNER: &str = "00000000-0000-0000-0000-000000000001";
 
@@ -204,4 +204,15 @@ fn decisions() {
     for (standings, facts, expected) in cases {
         assert_eq!(decide(standings, facts), expected, "{standings:?} {facts:?}");
     }
+}
+
+#[test]
+fn who_waits_for_a_type_that_came_meanwhile_looks_again_at_once() {
+    let (key, mut types) = (Key::Object(Uid::of(OWNER)), Types::default());
+    let missing = NoSuchType { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned() };
+    assert_eq!(types.wait_for(key, &missing), Next::Done);
+    assert!(types.waiting.remove(&key));
+    types.served = Arc::new(Served { types: vec![ServedType::clone(&maps())], ..Served::default() });
+    assert_eq!(types.wait_for(key, &missing), Next::After(std::time::Duration::ZERO));
+    assert!(types.waiting.is_empty());
 }

@@ -11,6 +11,8 @@ use serde::Deserialize;
 
 use super::decide::{Findings, Found, Left, LeftMetadata, Outcome};
 use crate::discovery::{Served, ServedType};
+use crate::housekeeping::kinds::DEFINITIONS;
+use crate::housekeeping::views::There;
 use crate::{Event, Kind, Listener, Objects, Queue, Result};
 
 const PODS: Kind = Kind { group: "", version: "v1", kind: "Pod", plural: "pods" };
@@ -63,6 +65,9 @@ struct PodStatus {
 impl Emptying<'_> {
     /// Deletes everything that can be deleted now, and says what is left.
     pub(super) async fn pass(&self) -> Result<Findings> {
+        // Who has read the definitions finds all of their types: a server may be behind another one.
+        let definitions = Objects::new(self.client, &DEFINITIONS.resource(), None);
+        definitions.list_metadata::<There>(&ListParams::default()).await?;
         let served = Served::ask(self.client).await?;
         let deletable = served.preferred().filter(|of| of.is_namespaced && of.offers(&["delete"]));
         let (pods, others): (Vec<_>, Vec<_>) = deletable.partition(|of| of.resource == PODS.resource());
@@ -218,7 +223,8 @@ impl Listener for Doorbell {
         // What changed between the look and the beginning of this watch is seen by one more look.
         self.is_live = match event {
             Event::Reset => false,
-            Event::Synced => true,
+            // Nothing is left of a type that is not there.
+            Event::Synced | Event::NotServed => true,
             Event::Seen(..) | Event::Gone(..) => self.is_live,
         };
         if self.is_live {

@@ -7,7 +7,7 @@ mod decide;
 mod execute;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
@@ -42,8 +42,16 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Objec
 struct Counter {
     client: Client,
     quotas: Cache<Quota>,
-    /// The versions in which types are served that not every server has.
-    types: Arc<Mutex<BTreeMap<Resource, ApiResource>>>,
+    types: Arc<Mutex<Types>>,
+}
+
+/// Types that not every server has.
+#[derive(Default)]
+struct Types {
+    /// The versions in which they are served.
+    served: BTreeMap<Resource, ApiResource>,
+    /// How many changes of definitions have been heard of.
+    changes: u64,
 }
 
 impl Reconcile for Counter {
@@ -66,8 +74,8 @@ impl Counter {
     /// Those types that the server has.
     async fn served(&self, wanted: &BTreeSet<Resource>) -> Result<BTreeMap<Resource, ApiResource>> {
         let known = || {
-            let types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
-            let find = |resource: &Resource| core(resource).or_else(|| types.get(resource).cloned());
+            let types = self.types();
+            let find = |resource: &Resource| core(resource).or_else(|| types.served.get(resource).cloned());
             wanted
                 .iter()
                 .filter_map(|wanted| Some((wanted.clone(), find(wanted)?)))
@@ -77,14 +85,25 @@ impl Counter {
         if found.len() == wanted.len() {
             return Ok(found);
         }
-        let served = Served::ask(&self.client).await?;
-        let counted = self.counted();
-        let countable = served.preferred().filter(|of| of.is_namespaced && of.offers(&["list", "watch"]));
-        let named = countable
-            .map(|of| ((of.resource.group.clone(), of.resource.plural.clone()), of.resource.clone()));
-        let of_quotas = named.filter(|(name, _)| counted.contains(name)).collect();
-        *self.types.lock().unwrap_or_else(PoisonError::into_inner) = of_quotas;
-        Ok(known())
+        loop {
+            let before = self.types().changes;
+            let served = Served::ask(&self.client).await?;
+            let counted = self.counted();
+            let countable = served.preferred().filter(|of| of.is_namespaced && of.offers(&["list", "watch"]));
+            let named = countable
+                .map(|of| ((of.resource.group.clone(), of.resource.plural.clone()), of.resource.clone()));
+            let mut types = self.types();
+            // An answer from before a change is not remembered beyond it.
+            if types.changes == before {
+                types.served = named.filter(|(name, _)| counted.contains(name)).collect();
+                drop(types);
+                return Ok(known());
+            }
+        }
+    }
+
+    fn types(&self) -> MutexGuard<'_, Types> {
+        self.types.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The types that some quota counts.
@@ -137,7 +156,10 @@ impl Counter {
         let each = move |change: &Change<'_, There>| {
             let Some((plural, group)) = change.key.name.split_once('.') else { return };
             let resource = (group.to_owned(), plural.to_owned());
-            types.lock().unwrap_or_else(PoisonError::into_inner).remove(&resource);
+            let mut types = types.lock().unwrap_or_else(PoisonError::into_inner);
+            types.served.remove(&resource);
+            types.changes += 1;
+            drop(types);
             if change.is_gone {
                 sources.stop(&change.key.name);
             }
@@ -149,9 +171,11 @@ impl Counter {
 
     /// Ends the watches of what no quota counts any more.
     fn forget_types(&self, context: &Context<ObjectKey>) {
-        let counted = self.counted();
+        let mut counted = None;
         let own = Target::all(QUOTAS).to_string();
         context.sources.retain(|name| {
+            // Not before nobody can start one: a quota that comes later starts its own.
+            let counted = counted.get_or_insert_with(|| self.counted());
             let is_counted = |(group, plural): &Resource| name == format!("{plural}.{group}");
             name.starts_with(&own)
                 || counted.iter().any(is_counted)
