@@ -32,6 +32,8 @@ pub struct Limits {
     pub watch_time: Duration,
     /// With which chance a request is the last of its HTTP/2 connection, so that clients spread over servers.
     pub goaway_chance: f64,
+    /// Whether who comes while the server stops is told to come back. Else there is no connection to be had.
+    pub sends_late_requests_away: bool,
     /// How long the head of a request may take to arrive, and the TLS handshake.
     pub head_timeout: Duration,
     /// How long a connection without a request stays open.
@@ -51,6 +53,7 @@ impl Default for Limits {
             request_timeout: Duration::from_secs(60),
             watch_time: Duration::from_secs(1800),
             goaway_chance: 0.0,
+            sends_late_requests_away: false,
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(180),
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{Request, Version};
+use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -21,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::api::ApiServer;
 use crate::auth::Connection;
+use crate::body::Body;
 use crate::limits::dice;
 
 /// Decides whom a client certificate stands for. Called once per connection.
@@ -30,6 +32,12 @@ pub type Peers = Arc<dyn Fn(&[CertificateDer<'_>]) -> Connection + Send + Sync>;
 const GRACE: Duration = Duration::from_millis(700);
 /// How long to wait when no further connection can be accepted, for instance because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// What clients are told that come while the server stops, where they are told anything, and when they may come back.
+const STOPPING: &str = "The apiserver is shutting down, please try again later.\n";
+const SECONDS_OF_A_STOP: &str = "5";
+/// What is answered to the end.
+const TO_THE_END: [&str; 4] = ["/readyz", "/livez", "/healthz", "/metrics"];
 
 /// Serves until asked to stop; then ends watches and connections that are idle, answers the requests that are there, and returns.
 pub async fn serve(
@@ -41,24 +49,48 @@ pub async fn serve(
 ) {
     let acceptor = TlsAcceptor::from(tls);
     let room = Arc::new(Semaphore::new(api.limits.connections));
+    let connected = |stream, slot, shutdown| {
+        let (acceptor, peers, api) = (acceptor.clone(), peers.clone(), api.clone());
+        async move {
+            connection(stream, acceptor, peers, api, shutdown).await;
+            drop(slot);
+        }
+    };
     let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(shutdown.requested());
     loop {
-        let accepted = tokio::select! {
+        tokio::select! {
             biased;
             () = &mut stop => break,
-            Some(_) = connections.join_next() => continue,
-            accepted = accept(&listener, &room) => accepted,
-        };
-        let Some((stream, slot)) = accepted else { continue };
-        let (acceptor, peers, api, shutdown) =
-            (acceptor.clone(), peers.clone(), api.clone(), shutdown.clone());
-        connections.spawn(async move {
-            connection(stream, acceptor, peers, api, shutdown).await;
-            drop(slot);
-        });
+            Some(_) = connections.join_next() => {}
+            accepted = accept(&listener, &room) => if let Some((stream, slot)) = accepted {
+                connections.spawn(connected(stream, slot, Stop::Ahead(shutdown.clone())));
+            },
+        }
     }
-    drop(listener);
+    let send_away = async {
+        if !api.limits.sends_late_requests_away {
+            drop(listener);
+            return std::future::pending().await;
+        }
+        let mut late = JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(_) = late.join_next() => {}
+                accepted = accept(&listener, &room) => if let Some((stream, slot)) = accepted {
+                    late.spawn(connected(stream, slot, Stop::Begun));
+                },
+            }
+        }
+    };
+    tokio::select! {
+        () = drain(connections, &api) => {}
+        () = send_away => {}
+    }
+}
+
+/// Waits until everybody has their answer who is still there.
+async fn drain(mut connections: JoinSet<()>, api: &ApiServer) {
     let mut drained = std::pin::pin!(async { while connections.join_next().await.is_some() {} });
     let latest = Instant::now() + api.limits.request_timeout;
     while timeout(GRACE, drained.as_mut()).await.is_err() {
@@ -66,6 +98,23 @@ pub async fn serve(
         if api.metrics.in_flight.get() == 0 || Instant::now() >= latest {
             tracing::info!("connections were cut off at shutdown");
             return;
+        }
+    }
+}
+
+/// What a connection knows of the end of the server.
+enum Stop {
+    /// It may come.
+    Ahead(Shutdown),
+    /// It has begun: one request is answered, and most get nothing but the advice to come back.
+    Begun,
+}
+
+impl Stop {
+    async fn requested(&self) {
+        match self {
+            Self::Ahead(shutdown) => shutdown.requested().await,
+            Self::Begun => std::future::pending().await,
         }
     }
 }
@@ -86,16 +135,16 @@ async fn accept(
     }
 }
 
-async fn connection(
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
-    peers: Peers,
-    api: ApiServer,
-    shutdown: Shutdown,
-) {
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, peers: Peers, api: ApiServer, stop: Stop) {
     // Answers are small and their readers are waiting.
     let _ = stream.set_nodelay(true);
-    let stream = match timeout(api.limits.head_timeout, acceptor.accept(stream)).await {
+    let handshake = timeout(api.limits.head_timeout, acceptor.accept(stream));
+    let handshake = tokio::select! {
+        handshake = handshake => handshake,
+        // Who has not said anything yet has nothing to lose.
+        () = stop.requested() => return,
+    };
+    let stream = match handshake {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%error, "a TLS handshake failed");
@@ -107,11 +156,11 @@ async fn connection(
         }
     };
     let peer = stream.get_ref().1.peer_certificates().map_or(Connection::Bare, |chain| peers(chain));
-    speak(stream, Arc::new(peer), api, shutdown).await;
+    speak(stream, Arc::new(peer), api, stop).await;
 }
 
 /// Speaks HTTP/1.1 or HTTP/2 until the client goes, is idle for too long, or the server stops.
-async fn speak<S>(stream: S, peer: Arc<Connection>, api: ApiServer, shutdown: Shutdown)
+async fn speak<S>(stream: S, peer: Arc<Connection>, api: ApiServer, stop: Stop)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -120,14 +169,18 @@ where
     let tracked = activity.clone();
     let leave = Arc::new(Notify::new());
     let last = leave.clone();
+    let is_late = matches!(stop, Stop::Begun);
     let service = service_fn(move |request: Request<Incoming>| {
         let (api, peer, busy) = (api.clone(), peer.clone(), tracked.begin());
         let chance = api.limits.goaway_chance;
-        if chance > 0.0 && request.version() == Version::HTTP_2 && dice() < chance {
+        if is_late || chance > 0.0 && request.version() == Version::HTTP_2 && dice() < chance {
             last.notify_one();
         }
         async move {
-            let response = api.answer(&peer, request).await;
+            let is_sent_away =
+                is_late && !TO_THE_END.iter().any(|path| request.uri().path().starts_with(path));
+            let response =
+                if is_sent_away { come_back(request.version()) } else { api.answer(&peer, request).await };
             // The body of a watch may go on for hours: the connection is busy until it ends.
             Ok::<_, Infallible>(response.map(|body| Tracked { body, _busy: busy }))
         }
@@ -147,7 +200,7 @@ where
         .keep_alive_timeout(Duration::from_secs(20));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let mut stop = std::pin::pin!(shutdown.requested());
+    let mut stop = std::pin::pin!(stop.requested());
     let mut stopping = false;
     loop {
         tokio::select! {
@@ -171,6 +224,22 @@ where
             }
         }
     }
+}
+
+/// The server stops: another one may be there in a moment.
+fn come_back(version: Version) -> Response<Body> {
+    let mut response = Response::builder()
+        .status(StatusCode::TOO_MANY_REQUESTS)
+        .header(RETRY_AFTER, SECONDS_OF_A_STOP)
+        .header(CONTENT_TYPE, "text/plain; charset=utf-8")
+        .header(X_CONTENT_TYPE_OPTIONS, "nosniff")
+        .body(STOPPING.into())
+        .expect("the headers are constants");
+    // The newer protocol says it in a frame.
+    if version < Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// When a connection last had something to do.
@@ -216,7 +285,7 @@ impl Drop for Busy {
 
 /// A body that keeps its connection from being idle.
 struct Tracked {
-    body: crate::body::Body,
+    body: Body,
     _busy: Busy,
 }
 
@@ -241,39 +310,4 @@ impl http_body::Body for Tracked {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::auth::Identity;
-    use store::sqlite::Sqlite;
-    use store::{Metrics, Options, Store};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    #[tokio::test]
-    async fn what_has_begun_is_answered_when_the_server_stops() {
-        let engine = Arc::new(Sqlite::in_memory().unwrap());
-        let store = Store::open(engine, Options::default(), &Metrics::unregistered()).await.unwrap();
-        let api = ApiServer::builder(store).build().await.unwrap();
-        let (mut client, server) = tokio::io::duplex(64 << 10);
-        let shutdown = Shutdown::new();
-        let peer = Arc::new(Connection::InProcess(Identity::server()));
-        let mut serving = JoinSet::new();
-        serving.spawn(speak(server, peer, api.clone(), shutdown.clone()));
-
-        let body = r#"{"metadata":{"name":"late"}}"#;
-        let head = format!(
-            "POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        client.write_all(head.as_bytes()).await.unwrap();
-        while api.metrics.in_flight.get() == 0 {
-            tokio::task::yield_now().await;
-        }
-        shutdown.request();
-        client.write_all(body.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).await.unwrap();
-        serving.join_next().await.unwrap().unwrap();
-        assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
-        assert!(answer.contains("connection: close\r\n"), "{answer}");
-    }
-}
+mod tests;

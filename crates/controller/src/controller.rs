@@ -10,6 +10,7 @@ use kube::Client;
 use process::Shutdown;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::cache::Cache;
 use crate::metrics::Counts;
@@ -18,6 +19,8 @@ use crate::sources::{Change, Keeping, Passing, Sources};
 use crate::watch::{Listener, Target};
 use crate::{Error, Result};
 
+/// How long workers have to bring to an end what they are at when a stop is requested.
+const LAST_LOOK: Duration = Duration::from_millis(500);
 /// Failures of one key up to this are not worth a line: somebody else was faster, or is not there yet.
 const QUIET_FAILURES: u32 = 3;
 
@@ -140,7 +143,7 @@ impl<R: Reconcile> Controller<R> {
     }
 
     /// Works until a stop is requested: first all present objects are seen, then keys are reconciled. What a worker is at
-    /// when the request comes it brings to its end.
+    /// when the request comes it brings to its end, if that is near.
     pub async fn run(self, shutdown: Shutdown) {
         let Self { name, reconciler, context, starts, workers } = self;
         let _end = EndOfSources(context.sources.clone());
@@ -165,7 +168,8 @@ impl<R: Reconcile> Controller<R> {
                 }
             }
         }
-        while tasks.join_next().await.is_some() {}
+        // Who is at many things does the rest after the next start: dropping the tasks ends them.
+        let _ = timeout(LAST_LOOK, async { while tasks.join_next().await.is_some() {} }).await;
     }
 }
 

@@ -17,7 +17,7 @@ use tower_service::Service;
 pub const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Nothing in these tests takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server and a caller of it.
 pub struct Client {

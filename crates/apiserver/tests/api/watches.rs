@@ -1,5 +1,8 @@
 //! Watches: where they begin, what they tell, how they end.
 
+use std::time::Duration;
+
+use apiserver::Limits;
 use process::Shutdown;
 use serde_json::json;
 
@@ -106,6 +109,14 @@ async fn a_watch_ends_after_its_time_with_a_last_bookmark() {
     let bookmark = watch.next().await.unwrap();
     assert_eq!(bookmark["type"], "BOOKMARK");
     assert!(version(&bookmark["object"]) > version(&made), "an idle watch moves on");
+    assert_eq!(watch.next().await, None);
+}
+
+#[tokio::test]
+async fn a_watch_for_which_nobody_names_a_time_ends_after_that_of_the_server() {
+    let limits = Limits { watch_time: Duration::from_millis(1), ..Limits::default() };
+    let client = Client::with(|builder| builder.limits(limits)).await;
+    let mut watch = client.watch(&format!("{CONFIGMAPS}?watch=true")).await;
     assert_eq!(watch.next().await, None);
 }
 

@@ -79,7 +79,8 @@ async fn serve(config: Config) -> Result<()> {
         let listener = address.address.bind().await?;
         let tls = if address.is_secure { tls.cloned() } else { None };
         tracing::info!(address = %listener.local_addr()?, data = %databases.folder().display(), "serving client traffic");
-        let serving = server::serve(listener, tls, Arc::clone(&databases), supervisor.shutdown());
+        let databases = Arc::clone(&databases);
+        let serving = server::serve(listener, tls, databases, server::CONNECTIONS, supervisor.shutdown());
         supervisor.start("the server", serving);
     }
     let shutdown = supervisor.shutdown();

@@ -27,7 +27,7 @@ use super::databases::Databases;
 use super::{PREFIX_HEADER, STORE_PATH, USUAL_PREFIX, VERSION};
 
 /// Open connections. Every kube-apiserver has one, and launchers ask for health.
-const CONNECTIONS: usize = 1_000;
+pub(super) const CONNECTIONS: usize = 1_000;
 
 /// What a handshake, or the head of a request, may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -35,11 +35,12 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long to wait when no further connection can be accepted, for instance because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until asked to stop.
+/// Serves so many connections at once, until asked to stop.
 pub(super) async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,
     databases: Arc<Databases>,
+    most: usize,
     shutdown: Shutdown,
 ) -> io::Result<()> {
     let mut connections = JoinSet::new();
@@ -48,7 +49,7 @@ pub(super) async fn serve(
         tokio::select! {
             () = &mut stop => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
+            accepted = listener.accept(), if connections.len() < most => match accepted {
                 Ok((stream, _)) => {
                     let (tls, databases, shutdown) = (tls.clone(), Arc::clone(&databases), shutdown.clone());
                     connections.spawn(async move {
@@ -184,4 +185,46 @@ fn not_etcd() -> Response<Full<Bytes>> {
         ),
     );
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use store::Durability;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Asks for health, and reads the answer.
+    async fn health(stream: &mut TcpStream) {
+        stream.write_all(b"GET /health HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(br#"{"health":"true","reason":""}"#) {
+            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0, "{answer:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_comes_when_there_is_no_room_waits_until_somebody_leaves() {
+        let folder = tempfile::tempdir().unwrap();
+        let databases = Arc::new(Databases::new(folder.path().to_owned(), Durability::Process));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut server = JoinSet::new();
+        server.spawn(serve(listener, None, databases, 1, Shutdown::new()));
+        let mut first = TcpStream::connect(address).await.unwrap();
+        health(&mut first).await;
+        let mut second = TcpStream::connect(address).await.unwrap();
+        let mut waiting = std::pin::pin!(health(&mut second));
+        // Far more than the second one would need to be answered.
+        for _ in 0..50 {
+            tokio::select! {
+                () = &mut waiting => panic!("there was room for two"),
+                () = health(&mut first) => {}
+            }
+        }
+        drop(first);
+        timeout(Duration::from_secs(60), waiting).await.expect("there is room now");
+    }
 }

@@ -245,6 +245,7 @@ fn limits(given: &Given) -> Limits {
     if let Some(seconds) = given.number("min-request-timeout").and_then(|n| u64::try_from(n).ok()) {
         limits.watch_time = Duration::from_secs(seconds);
     }
+    limits.sends_late_requests_away = given.switch("shutdown-send-retry-after").unwrap_or(false);
     limits.goaway_chance = given.real("goaway-chance").unwrap_or(limits.goaway_chance);
     if let Some(streams) =
         given.number("http2-max-streams-per-connection").and_then(|n| u32::try_from(n).ok())

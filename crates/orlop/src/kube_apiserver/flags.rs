@@ -39,7 +39,7 @@ flags! {
         "request-timeout": Time, Honoured, "how long a request may take, unless the client wants less [1m]";
         "runtime-config-emulation-forward-compatible": Switch, Missing("false", NO_EMULATION), "serve later versions of the APIs of --runtime-config, too";
         "shutdown-delay-duration": Time, Honoured, "how long to go on before a stop, while /readyz fails [0]";
-        "shutdown-send-retry-after": Switch, Missing("false", "a stop takes less than a second"), "tell clients to come back during a stop";
+        "shutdown-send-retry-after": Switch, Honoured, "answer 429 to who comes during a stop, while others wait for their answers [false]";
         "shutdown-watch-termination-grace-period": Time, Missing("0", "watches end at once in a stop"), "how long watches may go on in a stop";
         "storage-initialization-timeout": Time, Honoured, "how long to wait for the server of --etcd-servers [1m]";
         "strict-transport-security-directives": List, Missing("", "no such header is sent"), "directives of the Strict-Transport-Security header";

@@ -168,10 +168,14 @@ impl Process {
         fs::read_to_string(&self.log).expect("the log is there")
     }
 
-    pub async fn stop(&mut self, signal: &str) -> ExitStatus {
+    pub async fn send(&self, signal: &str) {
         let id = self.child.id().expect("it has not been waited for").to_string();
         let sent = Command::new("kill").args(["-s", signal, &id]).status().await.expect("kill can be run");
         assert!(sent.success());
+    }
+
+    pub async fn stop(&mut self, signal: &str) -> ExitStatus {
+        self.send(signal).await;
         timeout(PATIENCE, self.child.wait()).await.expect("it ends").expect("it can be waited for")
     }
 }

@@ -65,10 +65,19 @@ fn addresses_and_numbers_are_taken() {
         "--etcd-compaction-interval=0",
         "--service-cluster-ip-range=10.96.0.0/12",
         "--service-node-port-range=8000-8010",
+        "--min-request-timeout=7",
+        "--goaway-chance=0.02",
+        "--shutdown-delay-duration=9s",
+        "--shutdown-send-retry-after",
     ])
     .unwrap();
     assert_eq!(config.listen.to_string(), "[::1]:7");
     assert_eq!((config.limits.reads_in_flight, config.limits.writes_in_flight), (usize::MAX, 3));
+    assert_eq!(
+        (config.limits.watch_time, config.shutdown_delay),
+        (Duration::from_secs(7), Duration::from_secs(9))
+    );
+    assert!(config.limits.goaway_chance > 0.0 && config.limits.sends_late_requests_away);
     assert_eq!(config.store.compaction, None);
     let expected = Ranges::default().with_network("10.96.0.0/12").unwrap().with_ports("8000-8010").unwrap();
     assert_eq!(config.services, expected);

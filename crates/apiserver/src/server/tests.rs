@@ -1,0 +1,148 @@
+//! What becomes of connections, above all when the server stops.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use store::sqlite::Sqlite;
+use store::{Metrics, Options, Store};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+use super::*;
+use crate::Limits;
+use crate::auth::Identity;
+
+/// Far more than anything takes on a busy machine; only a test that fails waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+
+/// A server, and the connections to it.
+struct World {
+    api: ApiServer,
+    shutdown: Shutdown,
+    connections: JoinSet<()>,
+}
+
+impl World {
+    async fn new(limits: Limits) -> Self {
+        let engine = Arc::new(Sqlite::in_memory().unwrap());
+        let store = Store::open(engine, Options::default(), &Metrics::unregistered()).await.unwrap();
+        let shutdown = Shutdown::new();
+        let builder = ApiServer::builder(store).limits(limits).shutdown(shutdown.clone());
+        Self { api: builder.build().await.unwrap(), shutdown, connections: JoinSet::new() }
+    }
+
+    fn connect(&mut self, stop: Stop) -> DuplexStream {
+        let (client, server) = tokio::io::duplex(64 << 10);
+        let peer = Arc::new(Connection::InProcess(Identity::server()));
+        self.connections.spawn(speak(server, peer, self.api.clone(), stop));
+        client
+    }
+
+    fn connect_early(&mut self) -> DuplexStream {
+        self.connect(Stop::Ahead(self.shutdown.clone()))
+    }
+
+    /// All connections end, though no client leaves.
+    async fn all_end(self) {
+        timeout(PATIENCE, self.connections.join_all()).await.expect("they end");
+    }
+}
+
+/// Asks, and reads until the server closes the connection.
+async fn last_answer(client: &mut DuplexStream, path: &str) -> String {
+    client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, client.read_to_string(&mut answer)).await.expect("it is closed").unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn what_has_begun_is_answered_when_the_server_stops() {
+    let mut world = World::new(Limits::default()).await;
+    let mut client = world.connect_early();
+    let body = r#"{"metadata":{"name":"late"}}"#;
+    let head = format!(
+        "POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    client.write_all(head.as_bytes()).await.unwrap();
+    while world.api.metrics.in_flight.get() == 0 {
+        tokio::task::yield_now().await;
+    }
+    world.shutdown.request();
+    client.write_all(body.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    world.all_end().await;
+    assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
+    assert!(answer.contains("connection: close\r\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn connections_that_have_nothing_to_do_end_at_once_when_the_server_stops() {
+    let limits = Limits { head_timeout: FOR_EVER, idle_timeout: FOR_EVER, ..Limits::default() };
+    let mut world = World::new(limits).await;
+    // One that has not even said which protocol it speaks, one between two requests, one that watches.
+    let _silent = world.connect_early();
+    let (mut idle, mut watch) = (world.connect_early(), world.connect_early());
+    let mut begun = [0; 15];
+    for (client, path) in [(&mut idle, "/livez"), (&mut watch, "/api/v1/pods?watch=1")] {
+        client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
+        client.read_exact(&mut begun).await.unwrap();
+        assert_eq!(&begun, b"HTTP/1.1 200 OK");
+    }
+    world.shutdown.request();
+    world.all_end().await;
+}
+
+#[tokio::test]
+async fn a_handshake_that_has_not_ended_does_not_hold_up_a_stop() {
+    let World { api, shutdown, .. } =
+        World::new(Limits { head_timeout: FOR_EVER, ..Limits::default() }).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let _silent = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
+    let peers: Peers = Arc::new(|_| Connection::Bare);
+    let stop = Stop::Ahead(shutdown.clone());
+    let handshake = connection(stream, TlsAcceptor::from(Arc::new(tls)), peers, api, stop);
+    let request = async {
+        tokio::task::yield_now().await;
+        shutdown.request();
+    };
+    timeout(PATIENCE, async { tokio::join!(handshake, request) }).await.expect("it ends");
+}
+
+#[tokio::test]
+async fn who_comes_while_the_server_stops_is_told_when_to_come_back() {
+    let mut world = World::new(Limits::default()).await;
+    let answer = last_answer(&mut world.connect(Stop::Begun), "/api/v1/namespaces").await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{head}");
+    for header in ["retry-after: 5", "connection: close", "content-type: text/plain; charset=utf-8"] {
+        assert!(head.lines().any(|line| line == header), "{header} in {head}");
+    }
+    assert_eq!(body, "The apiserver is shutting down, please try again later.\n");
+    let answer = last_answer(&mut world.connect(Stop::Begun), "/livez").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    world.all_end().await;
+}
+
+#[tokio::test]
+async fn with_the_chance_that_is_asked_for_a_request_is_the_last_of_its_connection() {
+    let mut world = World::new(Limits { goaway_chance: 1.0, ..Limits::default() }).await;
+    let client = TokioIo::new(world.connect_early());
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), client).await.unwrap();
+    world.connections.spawn(async { connection.await.unwrap() });
+    let request = Request::get("http://a/livez").body(Empty::<Bytes>::new()).unwrap();
+    let answer = sender.send_request(request).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "ok");
+    world.all_end().await;
+    drop(sender);
+}
