@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use http::Method;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::client::{Client, version};
 
@@ -86,7 +87,8 @@ async fn a_kind_is_served_when_somebody_hears_of_its_definition() {
     let client = Arc::new(Client::new().await);
     let mut watch = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
     let writer = client.clone();
-    let writing = tokio::spawn(async move {
+    let mut writing = JoinSet::new();
+    writing.spawn(async move {
         for number in 0..DEFINED {
             let mut definition = definition();
             let group = format!("of{number}.example.io");
@@ -104,7 +106,7 @@ async fn a_kind_is_served_when_somebody_hears_of_its_definition() {
         heard.insert(group);
     }
     assert_eq!(late, Vec::<String>::new(), "heard before they were served");
-    writing.await.unwrap();
+    writing.join_all().await;
 }
 
 #[tokio::test]
