@@ -15,6 +15,7 @@ use tokio::sync::{SetOnce, watch};
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Switches};
+use crate::audit::Audit;
 use crate::auth::accounts::Accounts;
 use crate::auth::rbac::{self, Kind, Rbac};
 use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts};
@@ -42,6 +43,8 @@ pub struct Parts {
     pub(crate) rbac: Arc<Rbac>,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
+    /// What is written down of requests, if anything is.
+    pub(crate) audit: Option<Arc<Audit>>,
     pub(crate) documents: Documents,
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
@@ -82,6 +85,7 @@ pub struct Builder {
     admission_configuration: AdmissionConfiguration,
     service_accounts: Option<ServiceAccounts>,
     limits: Limits,
+    audit: Option<Audit>,
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
     leaving: Shutdown,
@@ -149,6 +153,13 @@ impl Builder {
         self
     }
 
+    /// Writes down what is asked for, and by whom; not at all unless this says so.
+    #[must_use]
+    pub fn audit(mut self, audit: Audit) -> Self {
+        self.audit = Some(audit);
+        self
+    }
+
     /// Shows these metrics, too, under `/metrics`.
     #[must_use]
     pub fn metrics(mut self, metrics: prometheus_client::registry::Registry) -> Self {
@@ -205,6 +216,7 @@ impl Builder {
             admission: Admission::new(self.plugins, self.admission_configuration, services),
             limits: self.limits,
             gate: Gate::default(),
+            audit: self.audit.map(Arc::new),
             documents: Documents::default(),
             metrics: ApiMetrics::register(&mut self.metrics),
             metrics_registry: self.metrics,
@@ -214,6 +226,9 @@ impl Builder {
             services: self.services,
             tasks: Mutex::new(JoinSet::new()),
         }));
+        if let Some(audit) = &api.audit {
+            api.spawn(audit.log.clone().keep());
+        }
         api.follow(is_defining.then_some(position)).await?;
         let is_fresh = bootstrap::lay_ground(&api, self.address).await?;
         let rest = bootstrap::complete(Arc::downgrade(&api.0), self.address, is_fresh);
@@ -283,6 +298,7 @@ impl ApiServer {
             plugins: Switches::default(),
             admission_configuration: AdmissionConfiguration::default(),
             limits: Limits::default(),
+            audit: None,
             metrics: prometheus_client::registry::Registry::default(),
             shutdown: Shutdown::new(),
             leaving: Shutdown::new(),
@@ -296,7 +312,8 @@ impl ApiServer {
         self.complete.wait().await;
     }
 
-    /// Answers one request that came over this connection.
+    /// Answers one request that came over this connection. The address of who sent it, for the audit log, is an extension of it: an
+    /// [`IpAddr`](std::net::IpAddr).
     pub async fn answer<B>(&self, connection: &Connection, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send,

@@ -6,6 +6,7 @@
 
 pub mod admission;
 mod api;
+pub mod audit;
 pub mod auth;
 mod body;
 mod bootstrap;

@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::api::ApiServer;
-use crate::auth::{Connection, Identity, Question, impersonate};
+use crate::audit::{ID, Trail};
+use crate::auth::{Connection, Identity, Question, authorize, impersonate};
 use crate::body::Body;
 use crate::endpoints;
 use crate::limits::read_body;
@@ -50,6 +51,8 @@ where
     let target = target(api, &request);
     let span = span(&target);
     let warnings = Warnings::default();
+    let trail = Trail::begin(api.audit.as_ref(), &request, &target);
+    let id = trail.id().or_else(|| request.headers().get(ID).cloned());
     let (labels, result) = match target {
         Ok(target) => {
             let labels = labels(api, &target);
@@ -57,7 +60,8 @@ where
             let _counted = Counted::new(&api.metrics.in_flight);
             let result = match time_for(api, &target, request.uri()) {
                 Ok(time) => {
-                    let steps = steps(api, connection, target, request, &warnings).instrument(span.clone());
+                    let steps =
+                        steps(api, connection, target, request, (&warnings, &trail)).instrument(span.clone());
                     timeout(time, steps).await.unwrap_or_else(|_| Err(took_too_long()))
                 }
                 Err(error) => Err(error),
@@ -68,8 +72,14 @@ where
     };
     let (mut response, error) = match result {
         Ok(response) => (response, None),
-        Err(error) => (failure(&error, accept), Some(error)),
+        Err(error) => {
+            trail.failed(&error);
+            (failure(&error, accept), Some(error))
+        }
     };
+    if let Some(id) = id {
+        response.headers_mut().insert(ID, id);
+    }
     warnings.put(response.headers_mut());
     let (code, elapsed) = (response.status().as_u16(), begin.elapsed());
     span.record("code", code);
@@ -118,7 +128,7 @@ async fn steps<B>(
     connection: &Connection,
     target: Target,
     request: Request<B>,
-    warnings: &Warnings,
+    (warnings, trail): (&Warnings, &Trail),
 ) -> Result<Response<Body>, Error>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -128,10 +138,14 @@ where
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let caller = api.authentication.identify(connection, &head.headers).await?;
     api.authentication.lets_in(&caller, head.uri.path())?;
+    trail.identify(&caller).await;
     bootstrap::until_complete(api, &caller, &target, &head.headers).await?;
     let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
+    if head.headers.contains_key(impersonate::USER) {
+        trail.act_as(&caller);
+    }
     tracing::debug!(user = caller.name, "authenticated");
-    authorize(api, &caller, &target, head.uri.path(), &query)?;
+    may(api, (&caller, &target, head.uri.path()), &query, trail)?;
     let _slot = match &target {
         Target::Resource { verb: Verb::Watch, .. } | Target::Plain { .. } | Target::Impossible { .. } => None,
         Target::Resource { verb, .. } => Some(api.gate.enter(verb.is_mutating(), &api.limits)?),
@@ -140,7 +154,7 @@ where
     let response = match target {
         Target::Resource { verb, place } => {
             let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
-            verbs::dispatch(api, caller, (verb, place), query, head.headers, body, warnings).await?
+            verbs::dispatch(api, caller, (verb, place), query, head.headers, body, (warnings, trail)).await?
         }
         Target::Impossible { .. } => {
             return Err(Error::MethodNotAllowed {
@@ -153,6 +167,7 @@ where
             endpoints::answer(api, &method, &path, &query, &head.headers).await?
         }
     };
+    let response = trail.answered(response);
     Ok(if gzip { compress::compress(response).await } else { response })
 }
 
@@ -194,28 +209,30 @@ fn verb_of(method: &Method) -> &'static str {
     }
 }
 
-fn authorize(
+fn may(
     api: &ApiServer,
-    caller: &Identity,
-    target: &Target,
-    path: &str,
+    (caller, target, path): (&Identity, &Target, &str),
     query: &Query,
+    trail: &Trail,
 ) -> Result<(), Error> {
-    match target {
-        Target::Plain { method, .. } => api.authorizer.require(caller, Question::Path { verb: method, path }),
-        Target::Impossible { verb, place } => {
-            api.authorizer.require(caller, Question::Resource { verb, place })
-        }
+    let named = match target {
+        Target::Resource { verb, place } => named_by_selector(*verb, place, query),
+        _ => None,
+    };
+    let question = match target {
+        Target::Plain { method, .. } => Question::Path { verb: method, path },
+        Target::Impossible { verb, place } => Question::Resource { verb, place },
         Target::Resource { verb, place } => {
-            let named = named_by_selector(*verb, place, query);
-            let place = named.as_ref().unwrap_or(place);
-            api.authorizer.require(caller, Question::Resource { verb: verb.as_str(), place })
+            Question::Resource { verb: verb.as_str(), place: named.as_ref().unwrap_or(place) }
         }
-    }
+    };
+    let decision = api.authorizer.decide(caller, question);
+    trail.decided(&decision);
+    authorize::allowed(decision, caller, question)
 }
 
 /// A list or watch that selects one object by its name is about that object, and needs the right to no other.
-fn named_by_selector(verb: Verb, place: &ResourcePath, query: &Query) -> Option<ResourcePath> {
+pub(crate) fn named_by_selector(verb: Verb, place: &ResourcePath, query: &Query) -> Option<ResourcePath> {
     let selector = query.text("fieldSelector");
     if !matches!(verb, Verb::List | Verb::Watch)
         || !place.name.is_empty()

@@ -1,6 +1,7 @@
 //! Sockets: accepts connections, shakes hands, and leads each request to the server.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -136,6 +137,7 @@ async fn accept(
 }
 
 async fn connection(stream: TcpStream, acceptor: TlsAcceptor, peers: Peers, api: ApiServer, stop: Stop) {
+    let address = stream.peer_addr().map(|address| address.ip().to_canonical()).ok();
     // Answers are small and their readers are waiting.
     let _ = stream.set_nodelay(true);
     let handshake = timeout(api.limits.head_timeout, acceptor.accept(stream));
@@ -156,11 +158,11 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, peers: Peers, api:
         }
     };
     let peer = stream.get_ref().1.peer_certificates().map_or(Connection::Bare, |chain| peers(chain));
-    speak(stream, Arc::new(peer), api, stop).await;
+    speak(stream, (Arc::new(peer), address), api, stop).await;
 }
 
 /// Speaks HTTP/1.1 or HTTP/2 until the client goes, is idle for too long, or the server stops.
-async fn speak<S>(stream: S, peer: Arc<Connection>, api: ApiServer, stop: Stop)
+async fn speak<S>(stream: S, (peer, address): (Arc<Connection>, Option<IpAddr>), api: ApiServer, stop: Stop)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -170,7 +172,10 @@ where
     let leave = Arc::new(Notify::new());
     let last = leave.clone();
     let is_late = matches!(stop, Stop::Begun);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        if let Some(address) = address.filter(|_| api.audit.is_some()) {
+            request.extensions_mut().insert(address);
+        }
         let (api, peer, busy) = (api.clone(), peer.clone(), tracked.begin());
         let chance = api.limits.goaway_chance;
         if is_late || chance > 0.0 && request.version() == Version::HTTP_2 && dice() < chance {

@@ -5,6 +5,7 @@
 pub mod admission;
 pub mod apply;
 pub mod attributes;
+pub mod audit;
 pub mod conversion;
 pub mod encoded;
 pub mod error;

@@ -7,6 +7,7 @@
 mod allowed;
 mod answers;
 mod compare;
+mod events;
 mod files;
 mod hooks;
 pub mod mask;
@@ -20,8 +21,9 @@ mod yaml;
 pub use allowed::{Allowed, AllowedDifferences};
 pub use answers::{Answers, read_answers, write_answers};
 pub use compare::{Difference, compare};
+pub use events::Events;
 pub use files::{Fixture, allow_list, fixtures, folder};
 pub use hooks::Hooks;
 pub use replay::Replay;
 pub use run::{NAMESPACE, Request, Response, Run, preparation};
-pub use script::{Case, Script};
+pub use script::{Case, Script, Setting};

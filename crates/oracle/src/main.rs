@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use oracle::{Fixture, Hooks, NAMESPACE, Request, Response, Run, Script};
+use oracle::{Events, Fixture, Hooks, NAMESPACE, Request, Response, Run, Script, Setting};
 use serde_json::Value;
 
 use curl::Curl;
@@ -52,15 +52,15 @@ fn record(arguments: &Arguments<'_>) -> Result<(), String> {
     if fixtures.is_empty() {
         return Err(format!("no script is called {:?}", arguments.filter));
     }
-    // Scripts that ask for other APIs, or for controllers, ask a server of their own.
-    let mut by_server: BTreeMap<(Option<String>, bool), Vec<&Fixture>> = BTreeMap::new();
+    // Scripts that ask for something else than the others ask a server of their own.
+    let mut by_server: BTreeMap<Setting, Vec<&Fixture>> = BTreeMap::new();
     for fixture in &fixtures {
         let script = fixture.read()?.0;
-        by_server.entry((script.serves, script.controllers)).or_default().push(fixture);
+        by_server.entry(script.setting()).or_default().push(fixture);
     }
     let mut failed = Vec::new();
-    for ((serves, controllers), fixtures) in by_server {
-        let start = |folder| Reference::start(Path::new(folder), serves.as_deref(), controllers);
+    for (setting, fixtures) in by_server {
+        let start = |folder| Reference::start(Path::new(folder), &setting);
         let reference = arguments.assets.map(start).transpose()?;
         let server = match (&reference, arguments.server) {
             (Some(reference), None) => Curl::new(&reference.url, &reference.token),
@@ -68,7 +68,8 @@ fn record(arguments: &Arguments<'_>) -> Result<(), String> {
             _ => return Err("a real server is asked: give one of --assets and --server".to_owned()),
         };
         for fixture in fixtures {
-            match record_script(&server, fixture) {
+            let events = reference.as_ref().and_then(|reference| reference.events.as_ref());
+            match record_script(&server, events, fixture) {
                 Ok(cases) => println!("{:<48} {cases:>4} cases", fixture.name),
                 Err(error) => failed.push(format!("{}: {error}", fixture.name)),
             }
@@ -97,14 +98,14 @@ fn parse<'a>(arguments: &[&'a str]) -> Result<Arguments<'a>, String> {
 }
 
 /// Plays one script from the beginning to the end, writes its answers, and leaves nothing behind.
-fn record_script(server: &Curl, fixture: &Fixture) -> Result<usize, String> {
+fn record_script(server: &Curl, events: Option<&Events>, fixture: &Fixture) -> Result<usize, String> {
     let (script, source) = fixture.read()?;
     let mut made = vec![format!("{NAMESPACES}{NAMESPACE}")];
     clean(server, &made, script.controllers)?;
     for request in oracle::preparation() {
         note(&mut made, &request, &server.send(&request)?);
     }
-    let played = play(server, &script, &source, &mut made);
+    let played = play((server, events), &script, &source, &mut made);
     clean(server, &made, script.controllers)?;
     let answers = played?;
     fs::write(&fixture.answers, oracle::write_answers(&script, &answers))
@@ -113,7 +114,7 @@ fn record_script(server: &Curl, fixture: &Fixture) -> Result<usize, String> {
 }
 
 fn play(
-    server: &Curl,
+    (server, events): (&Curl, Option<&Events>),
     script: &Script,
     source: &str,
     made: &mut Vec<String>,
@@ -122,7 +123,8 @@ fn play(
     let mut run = Run::new(script, source, jiff::Timestamp::now());
     while let Some(request) = run.request() {
         let request = hooks.outward(request?);
-        let response = match hooks.own(&request) {
+        let own = hooks.own(&request).or_else(|| events?.own(&request));
+        let response = match own {
             Some(response) => response,
             None => hooks.inward(server.send(&request)?),
         };

@@ -36,6 +36,11 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("every run tests the constant patterns")
 }
 
+/// Whether a text has an identifier in it that a server made up.
+pub(crate) fn is_uid(text: &str) -> bool {
+    UID.is_match(text)
+}
+
 /// The values that were seen in a run.
 pub struct Masks {
     source: String,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oracle::Request;
+use oracle::{Events, Request, Setting};
 
 use super::curl::Curl;
 
@@ -22,17 +22,19 @@ pub struct Reference {
     pub token: String,
     processes: Vec<Child>,
     data: PathBuf,
+    /// Its audit log, where it has one.
+    pub events: Option<Events>,
 }
 
 impl Reference {
-    /// Starts the programs `etcd` and `kube-apiserver` of a folder, with an API that is not served by default if one is asked
-    /// for: with its gate, for it has no effect without; and, where they are asked for, with all of its controllers.
-    pub fn start(assets: &Path, serves: Option<&str>, controllers: bool) -> Result<Self, String> {
+    /// Starts the programs `etcd` and `kube-apiserver` of a folder as a script wants them: an API that is not served by default comes
+    /// with its gate, for it has no effect without.
+    pub fn start(assets: &Path, setting: &Setting) -> Result<Self, String> {
         let data = std::env::temp_dir().join(format!("oracle-{}", std::process::id()));
         let token = "admin-token".to_owned();
         let [port, clients, peers] = [free_port()?, free_port()?, free_port()?];
         let url = format!("https://127.0.0.1:{port}");
-        let mut reference = Self { url, token, processes: Vec::new(), data };
+        let mut reference = Self { url, token, processes: Vec::new(), data, events: None };
         reference.prepare()?;
         let etcd = [
             format!("--data-dir={}", reference.data.join("etcd").display()),
@@ -42,7 +44,7 @@ impl Reference {
         ];
         reference.spawn(&assets.join("etcd"), &etcd)?;
         let key = reference.data.join("sa.key").display().to_string();
-        let asked = serves.map(|api| [format!("--runtime-config={api}=true"), GATES.to_owned()]);
+        let asked = reference.asked(setting)?;
         let server = [
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
@@ -55,13 +57,30 @@ impl Reference {
             format!("--service-account-key-file={key}"),
             format!("--service-account-signing-key-file={key}"),
         ];
-        let server: Vec<String> = server.into_iter().chain(asked.into_iter().flatten()).collect();
+        let server: Vec<String> = server.into_iter().chain(asked).collect();
         reference.spawn(&assets.join("kube-apiserver"), &server)?;
         reference.wait("/readyz")?;
-        if controllers {
+        if setting.controllers {
             reference.start_controllers(&assets.join("kube-controller-manager"))?;
         }
         Ok(reference)
+    }
+
+    /// The flags for what a script asks for.
+    fn asked(&mut self, setting: &Setting) -> Result<Vec<String>, String> {
+        let mut flags = Vec::new();
+        if let Some(api) = &setting.serves {
+            flags.extend([format!("--runtime-config={api}=true"), GATES.to_owned()]);
+        }
+        flags.extend(setting.plugins.iter().map(|names| format!("--enable-admission-plugins={names}")));
+        if let Some(policy) = &setting.audit {
+            let [file, log] = ["policy.yaml", "audit.log"].map(|name| self.data.join(name));
+            fs::write(&file, policy).map_err(|error| format!("{}: {error}", file.display()))?;
+            flags.push(format!("--audit-policy-file={}", file.display()));
+            flags.push(format!("--audit-log-path={}", log.display()));
+            self.events = Some(Events::new(log));
+        }
+        Ok(flags)
     }
 
     /// Each controller with the rights of its own account, as they are in clusters that people have.

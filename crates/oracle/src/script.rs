@@ -14,6 +14,10 @@ pub struct Script {
     pub about: String,
     /// An API that the server serves only where somebody asks for it, such as `admissionregistration.k8s.io/v1beta1`.
     pub serves: Option<String>,
+    /// Admission plugins that are on beside the usual ones, with commas between them.
+    pub plugins: Option<String>,
+    /// The audit policy of the server, where the script is about the audit log: see [`crate::Events`].
+    pub audit: Option<Value>,
     /// It is about what controllers do, and so is played where they run: see [`crate::Replay`].
     #[serde(default)]
     pub controllers: bool,
@@ -28,6 +32,19 @@ pub struct Script {
     pub hooks: BTreeMap<String, Value>,
     /// The requests.
     pub cases: Vec<Case>,
+}
+
+/// What a script asks of the server that it is played against.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Setting {
+    /// An API that is not served by default.
+    pub serves: Option<String>,
+    /// Admission plugins that are on beside the usual ones.
+    pub plugins: Option<String>,
+    /// The text of the audit policy.
+    pub audit: Option<String>,
+    /// Controllers run.
+    pub controllers: bool,
 }
 
 /// One request, or a row of alike ones.
@@ -113,6 +130,16 @@ impl Script {
             case.target().map_err(|problem| format!("{}: {problem}", case.case))?;
         }
         Ok(script)
+    }
+
+    /// What it asks of its server.
+    pub fn setting(&self) -> Setting {
+        Setting {
+            serves: self.serves.clone(),
+            plugins: self.plugins.clone(),
+            audit: self.audit.as_ref().map(Value::to_string),
+            controllers: self.controllers,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
-use crate::{access::AccessArgs, go_flags};
+use crate::{access::AccessArgs, audit::AuditArgs, go_flags};
 
 /// A Kubernetes control plane in one program, with all of its state in SQL
 #[derive(Debug, Parser)]
@@ -135,6 +135,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
+
+    #[command(flatten)]
+    pub(crate) audit: AuditArgs,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,

@@ -15,6 +15,7 @@ use store::Durability;
 
 use crate::{
     access::Access,
+    audit::Auditing,
     cli::ServeArgs,
     controllers,
     tokens::{self, StaticToken},
@@ -37,6 +38,8 @@ pub(crate) struct Config {
     /// How long events stay after they were last written; nothing for ever.
     pub(crate) event_ttl: Duration,
     pub(crate) access: Access,
+    /// The audit log.
+    pub(crate) audit: Option<Auditing>,
     pub(crate) log: LogConfig,
     pub(crate) otlp_endpoint: Option<Endpoint>,
 }
@@ -110,6 +113,7 @@ impl Config {
             controllers,
             event_ttl: args.event_ttl,
             access: Access::new(access)?,
+            audit: args.audit.auditing()?,
             log: log.config(),
             plugins,
             otlp_endpoint: args.telemetry.otlp_endpoint,

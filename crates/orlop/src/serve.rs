@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use apiserver::{ApiServer, Limits};
+use apiserver::{ApiServer, Limits, audit::Log};
 use controller::{Metrics, manager::Settings};
 use process::{
     Shutdown, Supervisor, files, logging,
@@ -65,6 +65,7 @@ async fn serve(config: &Config) -> Result<()> {
     supervisor.start("the signal handler", stop_on_signal(signals, shutdown));
     started.welcome.print(&mut io::stdout());
     let result = supervisor.run().await;
+    started.log.iter().for_each(|log| log.flush());
     if timeout(CLOSE_TIMEOUT, started.store.close()).await.is_err() {
         tracing::warn!("the database took too long to close; nothing that was committed is lost");
     }
@@ -85,6 +86,8 @@ pub(crate) async fn stop_on_signal(mut signals: StopSignals, shutdown: Shutdown)
 struct Started {
     welcome: Welcome,
     store: Store,
+    /// The audit log.
+    log: Option<Arc<Log>>,
 }
 
 /// Prepares everything and starts the tasks. Certificates and objects wait for the disk side by side.
@@ -102,7 +105,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         address: address.clone(),
     };
     let client_ca = config.client_ca.clone();
-    let ((renewal, certificates), Opened { store, api, signing_key, metrics }) = tokio::try_join!(
+    let ((renewal, certificates), Opened { store, api, log, signing_key, metrics }) = tokio::try_join!(
         async move {
             let made = tokio::task::spawn_blocking(move || {
                 let certificates = Certificates::ensure(&renewal, &client_ca)?;
@@ -146,7 +149,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     });
     let welcome = Welcome { address, kubeconfig: renewal.kubeconfig.clone() };
     supervisor.start("the renewal of certificates", renewal.run(serving, shutdown));
-    Ok(Started { welcome, store })
+    Ok(Started { welcome, store, log })
 }
 
 /// Whom the server trusts, and what it shows.
@@ -169,6 +172,7 @@ impl Certificates {
 struct Opened {
     store: Store,
     api: ApiServer,
+    log: Option<Arc<Log>>,
     signing_key: Arc<SigningKey>,
     metrics: Metrics,
 }
@@ -181,7 +185,13 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
     let (store, key) = tokio::join!(database::open(&config.database, &mut metrics), signing_key(config));
     let (store, accounts) = (store?, config.access.service_accounts(|| key)?);
     let signing_key = Arc::clone(&accounts.signing);
-    let api = ApiServer::builder(store.clone())
+    let audit = config.audit.as_ref().map(|audit| audit.open()).transpose()?;
+    let (audit, log) = audit.unzip();
+    let mut builder = ApiServer::builder(store.clone());
+    if let Some(audit) = audit {
+        builder = builder.audit(audit);
+    }
+    let api = builder
         .authentication(config.access.complete(callers::by_token(&config.tokens)))
         .authorization(config.access.modes())
         .service_accounts(accounts)
@@ -192,7 +202,7 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
-    Ok(Opened { store, api, signing_key, metrics: controllers })
+    Ok(Opened { store, api, log, signing_key, metrics: controllers })
 }
 
 /// The key that signs tokens where no other is given.

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use model::audit::Level;
 use model::error::Error;
 use model::{ObjectKey, Resource};
 use serde_json::{Value, json};
@@ -249,9 +250,14 @@ impl<'a> Request<'a> {
         Some(managers.as_array().filter(|entries| !entries.is_empty()).map(|_| managers.to_string()))
     }
 
-    /// Notes something for who looks at the log.
-    pub fn annotate(&self, key: &str, value: &str) {
-        tracing::info!(key, value, "admission");
+    /// Whether the audit log has the request.
+    pub fn is_logged(&self) -> bool {
+        self.call.trail.level() > Level::None
+    }
+
+    /// Notes something in the audit log.
+    pub fn annotate(&self, key: &str, value: impl FnOnce() -> String) {
+        self.call.trail.annotate(key, value);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -95,12 +95,15 @@ pub trait Authorizer: Send + Sync {
     /// # Errors
     /// The refusal.
     fn require(&self, caller: &Identity, question: Question<'_>) -> Result<(), Error> {
-        match self.decide(caller, question) {
-            Decision::Allow { .. } => Ok(()),
-            Decision::Deny { reason } | Decision::NoOpinion { reason } => {
-                Err(refusal(caller, question, &reason))
-            }
-        }
+        allowed(self.decide(caller, question), caller, question)
+    }
+}
+
+/// A decision as what comes of it.
+pub(crate) fn allowed(decision: Decision, caller: &Identity, question: Question<'_>) -> Result<(), Error> {
+    match decision {
+        Decision::Allow { .. } => Ok(()),
+        Decision::Deny { reason } | Decision::NoOpinion { reason } => Err(refusal(caller, question, &reason)),
     }
 }
 

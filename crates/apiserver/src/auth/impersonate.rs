@@ -11,7 +11,7 @@ use super::proxy::{extras, values};
 use super::{Authorizer, Identity, Question};
 use crate::request::path::ResourcePath;
 
-const USER: &str = "impersonate-user";
+pub(crate) const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";

@@ -33,7 +33,7 @@ impl World {
     fn connect(&mut self, stop: Stop) -> DuplexStream {
         let (client, server) = tokio::io::duplex(64 << 10);
         let peer = Arc::new(Connection::InProcess(Identity::server()));
-        self.connections.spawn(speak(server, peer, self.api.clone(), stop));
+        self.connections.spawn(speak(server, (peer, None), self.api.clone(), stop));
         client
     }
 

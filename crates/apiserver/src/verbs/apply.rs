@@ -57,6 +57,7 @@ impl Configuration {
         let bad = |message: String| Error::BadRequest { message };
         let parsed = json::parse_yaml(&call.body)
             .map_err(|error| bad(format!("error decoding YAML: error converting YAML to JSON: {error}")))?;
+        call.trail.sent(None, || parsed.value.clone());
         let mut config = match parsed.value {
             Value::Object(config) => config,
             Value::Null => Object::new(),

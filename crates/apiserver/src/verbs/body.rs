@@ -42,7 +42,21 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
     // Protobuf has nothing but what its type has, in the form that a check would leave.
     let is_checked = encoding == Encoding::Protobuf;
     let sent = Sent { object, complaints: duplicate_fields(&duplicates), is_checked };
-    fit(call, sent, validation).map_err(|unfit| unfit.of_body(resource_type))
+    let object = fit(call, sent, validation).map_err(|unfit| unfit.of_body(resource_type))?;
+    call.trail.sent(object.get("metadata"), || logged(call, object.clone()));
+    Ok(object)
+}
+
+/// An object that was sent, as the audit log has it: with kind, version and what was left out.
+pub fn logged(call: &Call, mut object: Object) -> Value {
+    let resource_type = &call.resource_type;
+    resource_type.strategy.default(&mut object);
+    if let Some(conversion) = resource_type.conversion() {
+        (conversion.from_stored)(&mut object);
+    }
+    object.insert("kind".to_owned(), resource_type.kind.as_str().into());
+    object.insert("apiVersion".to_owned(), resource_type.api_version().into());
+    Value::Object(object)
 }
 
 /// Kubernetes' words for protobuf that cannot be read.
@@ -208,5 +222,12 @@ pub fn delete_options(call: &Call) -> Result<Value, Error> {
     if !matches!(text("kind"), "" | "DeleteOptions") {
         return Err(bad(kinds::not_registered(text("apiVersion"), text("kind"))));
     }
+    call.trail.sent(None, || {
+        let mut options = value.clone();
+        options["kind"] = "DeleteOptions".into();
+        // Kubernetes calls it so.
+        options["apiVersion"] = "meta.k8s.io/__internal".into();
+        options
+    });
     Ok(value)
 }

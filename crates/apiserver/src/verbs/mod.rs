@@ -45,6 +45,7 @@ use model::error::Error;
 use model::kinds::Writer;
 
 use crate::api::ApiServer;
+use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::{Definition, Served};
@@ -69,6 +70,8 @@ pub(crate) struct Call {
     pub form: Form,
     /// What the client is told beside the answer.
     pub warnings: Warnings,
+    /// What the audit log is told.
+    pub trail: Trail,
 }
 
 impl Call {
@@ -95,6 +98,7 @@ impl Call {
             body: self.body.clone(),
             form: self.form,
             warnings: self.warnings.clone(),
+            trail: self.trail.clone(),
         }
     }
 
@@ -139,9 +143,9 @@ pub(crate) async fn dispatch(
     query: Query,
     headers: HeaderMap,
     body: Bytes,
-    warnings: &Warnings,
+    (warnings, trail): (&Warnings, &Trail),
 ) -> Result<Response<Body>, Error> {
-    let (resource_type, definition) = find(api, verb, &place, warnings)?;
+    let (resource_type, definition) = find(api, verb, &place, (warnings, trail))?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let form = negotiate::accepted(&headers, resource_type.offer(), streams, pretty)?;
@@ -156,13 +160,14 @@ pub(crate) async fn dispatch(
         body,
         form,
         warnings: warnings.clone(),
+        trail: trail.clone(),
     };
     for _ in 1..DEFINITION_ATTEMPTS {
         let Some(definition) = call.definition.clone().filter(|_| verb.is_mutating()) else { break };
         match run(call.about(call.resource_type.clone()), verb).await {
             Err(Error::DefinitionChanged) => {
                 api.catalog.moves_on(&definition).await?;
-                (call.resource_type, call.definition) = find(api, verb, &call.place, warnings)?;
+                (call.resource_type, call.definition) = find(api, verb, &call.place, (warnings, trail))?;
             }
             answer => return answer,
         }
@@ -190,6 +195,7 @@ pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option
         body: Bytes::new(),
         form: Form::STORED,
         warnings: Warnings::default(),
+        trail: Trail::default(),
     })
 }
 
@@ -198,7 +204,7 @@ fn find(
     api: &ApiServer,
     verb: Verb,
     place: &ResourcePath,
-    warnings: &Warnings,
+    (warnings, trail): (&Warnings, &Trail),
 ) -> Result<(Arc<Served>, Option<Arc<Definition>>), Error> {
     let registry = api.registry();
     let found = registry.find(&place.group, &place.version, &place.resource).filter(|of| of.fits(place));
@@ -212,6 +218,7 @@ fn find(
     let is_reached = is_custom || verb == Verb::Watch || verbs.is_some_and(|verbs| verbs.contains(verb));
     if let Some(warning) = resource_type.strategy.deprecated().filter(|_| is_reached) {
         warnings.add(warning);
+        trail.annotate("k8s.io/deprecated", || "true".to_owned());
     }
     // A namespaced object is made in its namespace, never across all of them.
     let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();

@@ -116,6 +116,7 @@ impl Patch {
         let parsed = json::parse(&call.body);
         let parsed = parsed
             .map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;
+        call.trail.sent(None, || parsed.value.clone());
         Ok(Self { kind, patch: parsed.value, duplicates: parsed.duplicates, options })
     }
 

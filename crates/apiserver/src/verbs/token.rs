@@ -31,6 +31,8 @@ pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(kinds::alone(GROUP, KIND))));
     let mut request = body::decode(&sent, options.field_validation)?;
+    limit(&mut request);
+    call.trail.sent(None, || body::logged(&sent, request.clone()));
     complete(&mut request);
     let made = now();
     let tracked = Writing::new(&sent, time(made)).track(None, &mut request);
@@ -68,7 +70,8 @@ pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     let namespace = call.namespace().to_owned();
     let mut bound = Bound { namespace, serviceaccount, ..Bound::default() };
     bind(&call, &request, &mut bound).await?;
-    let token = accounts.issue(bound, &audiences(&request), seconds, made.as_second())?;
+    let (token, id) = accounts.issue(bound, &audiences(&request), seconds, made.as_second())?;
+    call.trail.annotate("authentication.kubernetes.io/issued-credential-id", || id);
     let until = made.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(made);
     request.insert("status".to_owned(), json!({"token": token, "expirationTimestamp": time(until)}));
     set_managers(&mut request, &tracked);
@@ -84,12 +87,17 @@ fn spec(request: &mut Object) -> &mut Value {
     spec
 }
 
-/// What a request has that says nothing.
-fn complete(request: &mut Object) {
+/// A token is good for a time, also where nobody says for how long.
+fn limit(request: &mut Object) {
     let spec = spec(request);
     if spec["expirationSeconds"].is_null() {
         spec["expirationSeconds"] = LIFETIMES[0].into();
     }
+}
+
+/// What a request has that says nothing.
+fn complete(request: &mut Object) {
+    let spec = spec(request);
     if spec["audiences"].is_null() {
         spec["audiences"] = Value::Null;
     }

@@ -208,7 +208,7 @@ async fn bent_requests_are_answered() {
         if !script.hooks.is_empty() || script.controllers {
             continue;
         }
-        let server = Server::start(script.serves.as_deref()).await;
+        let server = Server::start(&script.setting()).await;
         for request in oracle::preparation() {
             server.send(&request).await;
         }

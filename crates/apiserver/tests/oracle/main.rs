@@ -15,7 +15,7 @@ use server::Server;
 async fn every_answer_is_that_of_kubernetes() {
     let filter = std::env::var("ORACLE").unwrap_or_default();
     let replay = Replay { filter: &filter, controllers: false };
-    let start = async |script: &oracle::Script| Server::start(script.serves.as_deref()).await;
+    let start = async |script: &oracle::Script| Server::start(&script.setting()).await;
     let send = async |server: &Server, request: &oracle::Request| server.send(request).await;
     // Requests to a store in memory wait for nothing: what a script waits for gets its turn here.
     let compared = replay.run(start, send, tokio::task::yield_now).await;

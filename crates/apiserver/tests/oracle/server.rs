@@ -1,14 +1,17 @@
 //! A server in memory that takes the requests of scripts.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use apiserver::ApiServer;
 use apiserver::admission::Switches;
+use apiserver::audit::{Audit, Log, Rotation};
 use apiserver::auth::{Authentication, Connection, Identity, StaticToken};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use oracle::{Request, Response};
+use model::audit::Policy;
+use oracle::{Events, Request, Response, Setting};
 use store::{Metrics, Options, Store};
 
 /// Nothing in these tests takes longer, unless it hangs.
@@ -18,11 +21,27 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Server {
     api: ApiServer,
     admin: Identity,
+    audited: Option<Audited>,
+}
+
+/// An audit log in a file, which goes with this value.
+struct Audited {
+    log: Arc<Log>,
+    events: Events,
+    _file: tempfile::NamedTempFile,
+}
+
+impl Audited {
+    fn start() -> Self {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let log = Arc::new(Log::open(file.path(), Rotation::default()).unwrap());
+        Self { log, events: Events::new(file.path().to_owned()), _file: file }
+    }
 }
 
 impl Server {
-    /// With nothing but the objects that every server has, and an API that is not served by default if one is asked for.
-    pub async fn start(serves: Option<&str>) -> Self {
+    /// With nothing but the objects that every server has, and with what a script asks for.
+    pub async fn start(setting: &Setting) -> Self {
         let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
         let options = Options { compaction: None, ..Options::default() };
         let store = Store::open(engine, options, &Metrics::unregistered()).await.unwrap();
@@ -31,16 +50,30 @@ impl Server {
         let token = StaticToken { token: "admin-token".to_owned(), identity: admin.clone() };
         let authentication = Authentication::new(vec![token]);
         let mut builder = ApiServer::builder(store).authentication(authentication);
-        if let Some((group, version)) = serves.and_then(|api| api.split_once('/')) {
+        if let Some((group, version)) = setting.serves.as_deref().and_then(|api| api.split_once('/')) {
             assert!(builder.serve_on_request(group, version), "{group}/{version} cannot be asked for");
         }
-        let api = builder.admission_plugins(Switches::kubernetes()).build().await.unwrap();
+        let plugins: Vec<String> =
+            setting.plugins.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect();
+        let plugins = Switches::kubernetes().with(&plugins, &[]).unwrap();
+        let audited = setting.audit.as_ref().map(|_| Audited::start());
+        if let (Some(audited), Some(policy)) = (&audited, &setting.audit) {
+            let policy = Policy::read(policy.as_bytes()).unwrap();
+            builder = builder.audit(Audit::new(policy, audited.log.clone()));
+        }
+        let api = builder.admission_plugins(plugins).build().await.unwrap();
         api.ready().await;
-        Self { api, admin }
+        Self { api, admin, audited }
     }
 
     /// Sends a request and reads the answer, or as many lines of it as are wanted.
     pub async fn send(&self, request: &Request) -> Response {
+        if let Some(Audited { log, events, .. }) =
+            self.audited.as_ref().filter(|_| Events::are_meant(request))
+        {
+            log.flush();
+            return events.own(request).unwrap();
+        }
         self.try_send(request).await.unwrap_or_else(|problem| panic!("{}: {problem}", request.path))
     }
 
@@ -53,7 +86,8 @@ impl Server {
         for (key, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
             builder = builder.header(key, value);
         }
-        let wire = builder.body(Full::new(Bytes::copy_from_slice(&request.body)))?;
+        let wire = builder.extension(IpAddr::from([127, 0, 0, 1]));
+        let wire = wire.body(Full::new(Bytes::copy_from_slice(&request.body)))?;
         let is_own = request.headers.iter().any(|(key, _)| key == "authorization");
         let connection = if is_own { Connection::Bare } else { Connection::InProcess(self.admin.clone()) };
         let exchange = async {

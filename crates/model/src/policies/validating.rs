@@ -326,14 +326,13 @@ impl Judgement {
     }
 
     fn note_failure(&mut self, policy: &ValidatingPolicy, binding: &Binding, denial: &Denial) {
-        let value = json!([{
-            "message": denial.message,
-            "policy": policy.name,
-            "binding": binding.name,
-            "expressionIndex": denial.index,
-            "validationActions": binding.actions,
-        }]);
+        let [message, name, bound] = [&denial.message, &policy.name, &binding.name].map(|text| json!(text));
+        let (index, actions) = (denial.index, json!(binding.actions));
+        // In the order of Kubernetes, for the log has it as a text.
+        let value = format!(
+            r#"[{{"message":{message},"policy":{name},"binding":{bound},"expressionIndex":{index},"validationActions":{actions}}}]"#
+        );
         let key = "validation.policy.admission.k8s.io/validation_failure";
-        self.annotations.insert(key.to_owned(), value.to_string());
+        self.annotations.entry(key.to_owned()).or_insert(value);
     }
 }

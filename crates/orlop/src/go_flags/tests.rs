@@ -105,7 +105,7 @@ fn no_flag_is_swallowed() {
         "--profiling=false",
         "--goaway-chance=0.0",
         "--shutdown-delay-duration=0s",
-        "--audit-log-path=-",
+        "--audit-log-mode=batch",
         "--encryption-provider-config=x",
         "--enable-logs-handler",
     ]);
@@ -114,7 +114,7 @@ fn no_flag_is_swallowed() {
     assert_eq!(
         warnings,
         [
-            "--audit-log-path has no effect here: there is no audit log",
+            "--audit-log-mode has no effect here: no event is lost, and requests wait only where the disk falls behind",
             "Flag --enable-logs-handler has been deprecated, Log handler functionality is deprecated"
         ]
     );

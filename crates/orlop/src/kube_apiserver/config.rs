@@ -19,8 +19,10 @@ use store::Options;
 use super::access::Settings;
 use super::admission;
 use super::apis;
+use super::audit;
 use super::gates;
 use super::storage::{EtcdUrl, Storage};
+use crate::audit::Auditing;
 use crate::go_flags::Given;
 use crate::tokens::{self, StaticToken};
 
@@ -45,6 +47,8 @@ pub(super) struct Config {
     pub(super) admission: AdmissionConfiguration,
     /// Whether policies that change objects are served.
     pub(super) mutating_policies: bool,
+    /// The audit log.
+    pub(super) audit: Option<Auditing>,
     pub(super) log: LogConfig,
     /// What the operator has to know.
     pub(super) warnings: Vec<String>,
@@ -85,6 +89,7 @@ impl Config {
         let mut warnings = gates::warnings(&set).map_err(|reason| anyhow!(reason))?;
         warnings.extend(apis::warnings(&served).map_err(|reason| anyhow!(reason))?);
         let mut problems = problems(given);
+        problems.extend(audit::problems(given));
         let plugins = plugins(given).map_err(|unknown| problems.extend(unknown)).unwrap_or_default();
         match &problems[..] {
             [] => {}
@@ -95,6 +100,7 @@ impl Config {
         warnings.extend_from_slice(&access.warnings);
         let admission = admission::configuration(given, &plugins)?;
         warnings.extend(admission.warnings.iter().cloned());
+        let audit = audit::auditing(given, &mut warnings)?;
         let host = given.text("bind-address").unwrap_or("0.0.0.0");
         let port = given.number("secure-port").unwrap_or(6443);
         let listen = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
@@ -125,6 +131,7 @@ impl Config {
             plugins,
             admission,
             mutating_policies,
+            audit,
             log: log(given)?,
             warnings,
         })

@@ -8,7 +8,8 @@ use crate::go_flags::{
 };
 
 /// What an operator is told of flags whose feature is not there.
-const NO_AUDIT: &str = "there is no audit log";
+const NO_BATCHES: &str = "what waits is written together, and no event is cut";
+const ONE_MODE: &str = "no event is lost, and requests wait only where the disk falls behind";
 const NO_AUDIT_WEBHOOK: &str = "there is no audit webhook";
 const NO_OIDC: &str = "tokens of OpenID Connect are not accepted";
 const NO_TOKEN_WEBHOOK: &str = "no webhook is asked about tokens";
@@ -82,24 +83,24 @@ flags! {
         "tls-sni-cert-key": Each, Refused("one certificate is shown whatever name a client asks for"), "certificates by the name that a client asks for";
     }
     "Auditing" {
-        "audit-log-batch-buffer-size": Number, Missing("10000", NO_AUDIT), "events that wait for a batch";
-        "audit-log-batch-max-size": Number, Missing("1", NO_AUDIT), "events of a batch";
-        "audit-log-batch-max-wait": Time, Missing("0", NO_AUDIT), "how long a batch waits";
-        "audit-log-batch-throttle-burst": Number, Missing("0", NO_AUDIT), "batches at once";
-        "audit-log-batch-throttle-enable": Switch, Missing("false", NO_AUDIT), "limit the rate of batches";
-        "audit-log-batch-throttle-qps": Real, Missing("0", NO_AUDIT), "batches per second";
-        "audit-log-compress": Switch, Missing("false", NO_AUDIT), "compress old files";
-        "audit-log-format": Text, Missing("json", NO_AUDIT), "form of the log";
-        "audit-log-maxage": Number, Missing("0", NO_AUDIT), "days to keep old files";
-        "audit-log-maxbackup": Number, Missing("0", NO_AUDIT), "old files to keep";
-        "audit-log-maxsize": Number, Missing("0", NO_AUDIT), "megabytes of a file";
-        "audit-log-mode": Text, Missing("blocking", NO_AUDIT), "whether requests wait for the log";
-        "audit-log-path": Text, Missing("", NO_AUDIT), "file of the log";
-        "audit-log-truncate-enabled": Switch, Missing("false", NO_AUDIT), "cut events";
-        "audit-log-truncate-max-batch-size": Number, Missing("10485760", NO_AUDIT), "bytes of a batch";
-        "audit-log-truncate-max-event-size": Number, Missing("102400", NO_AUDIT), "bytes of an event";
-        "audit-log-version": Text, Missing("audit.k8s.io/v1", NO_AUDIT), "version of the events";
-        "audit-policy-file": Text, Missing("", NO_AUDIT), "what to log";
+        "audit-log-batch-buffer-size": Number, Missing("10000", NO_BATCHES), "events that wait for a batch";
+        "audit-log-batch-max-size": Number, Missing("1", NO_BATCHES), "events of a batch";
+        "audit-log-batch-max-wait": Time, Missing("0", NO_BATCHES), "how long a batch waits";
+        "audit-log-batch-throttle-burst": Number, Missing("0", NO_BATCHES), "batches at once";
+        "audit-log-batch-throttle-enable": Switch, Missing("false", NO_BATCHES), "limit the rate of batches";
+        "audit-log-batch-throttle-qps": Real, Missing("0", NO_BATCHES), "batches per second";
+        "audit-log-compress": Switch, Honoured, "compress old files with gzip";
+        "audit-log-format": Text, Honoured, "form of the log: json";
+        "audit-log-maxage": Number, Honoured, "days to keep old files [for ever]";
+        "audit-log-maxbackup": Number, Honoured, "old files to keep [all]";
+        "audit-log-maxsize": Number, Honoured, "megabytes of a file [100]";
+        "audit-log-mode": Text, Missing("blocking", ONE_MODE), "whether requests wait for the log";
+        "audit-log-path": Text, Honoured, "write the audit log into this file, or to the standard output: -";
+        "audit-log-truncate-enabled": Switch, Missing("false", NO_BATCHES), "cut events";
+        "audit-log-truncate-max-batch-size": Number, Missing("10485760", NO_BATCHES), "bytes of a batch";
+        "audit-log-truncate-max-event-size": Number, Missing("102400", NO_BATCHES), "bytes of an event";
+        "audit-log-version": Text, Honoured, "version of the events: audit.k8s.io/v1";
+        "audit-policy-file": Text, Honoured, "what is logged: a Policy of audit.k8s.io/v1; nothing without";
         "audit-webhook-batch-buffer-size": Number, Missing("10000", NO_AUDIT_WEBHOOK), "events that wait for a batch";
         "audit-webhook-batch-initial-backoff": Time, Deprecated("Deprecated, use --audit-webhook-initial-backoff instead."), "wait before a second attempt";
         "audit-webhook-batch-max-size": Number, Missing("400", NO_AUDIT_WEBHOOK), "events of a batch";

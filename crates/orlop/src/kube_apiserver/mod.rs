@@ -5,6 +5,7 @@
 mod access;
 mod admission;
 mod apis;
+mod audit;
 mod authentication;
 mod config;
 mod flags;

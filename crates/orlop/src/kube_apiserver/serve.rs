@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
 use apiserver::ApiServer;
+use apiserver::audit::Log;
 use process::{
     Shutdown, Supervisor,
     files::{self, Access},
@@ -35,7 +36,7 @@ pub(super) async fn run(config: Config) -> Result<()> {
     let (leaving, delay) = (Shutdown::new(), config.shutdown_delay);
     let grace = config.limits.request_timeout + STOP_TIME;
     let mut supervisor = Supervisor::new(Shutdown::new()).with_grace(grace);
-    let store = tokio::select! {
+    let (store, log) = tokio::select! {
         started = start(config, leaving.clone(), &mut supervisor) => started?,
         _ = signals.received() => return Ok(()),
     };
@@ -55,13 +56,18 @@ pub(super) async fn run(config: Config) -> Result<()> {
         Ok::<_, Infallible>(())
     });
     let result = supervisor.run().await;
+    log.iter().for_each(|log| log.flush());
     if timeout(CLOSE_TIMEOUT, store.close()).await.is_err() {
         tracing::warn!("the store took too long to close; nothing that was committed is lost");
     }
     Ok(result?)
 }
 
-async fn start(config: Config, leaving: Shutdown, supervisor: &mut Supervisor) -> Result<Store> {
+async fn start(
+    config: Config,
+    leaving: Shutdown,
+    supervisor: &mut Supervisor,
+) -> Result<(Store, Option<Arc<Log>>)> {
     let listener =
         config.listen.bind().await.map_err(|error| anyhow!("failed to create listener: {error}"))?;
     let local = listener.local_addr()?;
@@ -85,6 +91,11 @@ async fn start(config: Config, leaving: Shutdown, supervisor: &mut Supervisor) -
     if config.mutating_policies {
         let (group, version) = admission::MUTATING_POLICIES;
         builder.serve_on_request(group, version);
+    }
+    let audit = config.audit.map(|audit| audit.open()).transpose()?;
+    let (audit, log) = audit.unzip();
+    if let Some(audit) = audit {
+        builder = builder.audit(audit);
     }
     let api = builder
         .authentication(authentication)
@@ -113,7 +124,7 @@ async fn start(config: Config, leaving: Shutdown, supervisor: &mut Supervisor) -
         Ok::<_, Infallible>(())
     });
     tracing::info!(address = %local, "serving securely");
-    Ok(store)
+    Ok((store, log))
 }
 
 fn serving_certificate(serving: Serving, host: &str) -> Result<Arc<ServingCertificate>> {

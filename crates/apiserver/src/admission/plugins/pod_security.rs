@@ -115,6 +115,9 @@ impl Plugin for PodSecurity {
         }
         let verdict = self.judge(request, subject, object);
         verdict.warnings.iter().for_each(|warning| request.warn(warning));
+        for (key, value) in verdict.annotations.into_iter().filter(|_| request.is_logged()) {
+            request.annotate(&format!("{LABELS}{key}"), || value);
+        }
         match verdict.refusal {
             Some(refusal) => Step::Done(Err(Error::Forbidden {
                 group: of.group.clone(),

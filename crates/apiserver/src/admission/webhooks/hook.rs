@@ -18,6 +18,8 @@ const DEFAULT_SECONDS: u64 = 10;
 pub(super) struct Hook {
     /// What tells it apart from all others.
     pub id: String,
+    /// The name of its configuration.
+    pub configuration: String,
     pub name: String,
     pub criteria: Criteria,
     pub conditions: Conditions,
@@ -36,11 +38,11 @@ pub(super) struct Hook {
 pub(super) fn read(configuration: &str, object: &Object, services: &Services) -> Vec<Arc<Hook>> {
     let hooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
     let hooks = hooks.filter_map(Value::as_object).enumerate();
-    hooks.map(|(at, hook)| Arc::new(Hook::read(&format!("{configuration}/{at}"), hook, services))).collect()
+    hooks.map(|(at, hook)| Arc::new(Hook::read((configuration, at), hook, services))).collect()
 }
 
 impl Hook {
-    fn read(id: &str, hook: &Object, services: &Services) -> Self {
+    fn read((configuration, at): (&str, usize), hook: &Object, services: &Services) -> Self {
         let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
         let config = hook.get("clientConfig").unwrap_or(&Value::Null);
         let bundle = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
@@ -51,7 +53,8 @@ impl Hook {
         let known = |version: &str| ["v1", "v1beta1"].into_iter().find(|known| *known == version);
         let review = versions.filter_map(Value::as_str).find_map(known);
         Self {
-            id: id.to_owned(),
+            id: format!("{configuration}/{at}"),
+            configuration: configuration.to_owned(),
             name: text("name").to_owned(),
             criteria: criteria(hook),
             conditions: Conditions::of_webhook(hook),

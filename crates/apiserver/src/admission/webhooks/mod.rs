@@ -4,6 +4,7 @@
 //! not searched, for each request.
 
 mod hook;
+mod notes;
 mod review;
 mod version;
 
@@ -14,10 +15,11 @@ use futures::future::join_all;
 use model::error::Error;
 use model::patch::json::apply_telling;
 use model::policies::{Input, Matched, MatchedResource};
-use model::{ObjectKey, Resource};
+use model::{ObjectKey, Resource, names};
 use serde_json::Value;
 
 use hook::Hook;
+use notes::Notes;
 use review::Answer;
 
 use super::follow::{Follows, Known, Mirror};
@@ -46,8 +48,14 @@ pub(super) struct Webhooks {
     index: RwLock<Arc<Index>>,
 }
 
-/// A webhook whose rules are about a resource, and the type in which it wants to see the objects.
-type Found = (Arc<Hook>, Arc<Served>);
+/// A webhook whose rules are about a resource.
+struct Found {
+    hook: Arc<Hook>,
+    /// The type in which it wants to see the objects.
+    served: Arc<Served>,
+    /// Its place among all webhooks.
+    place: usize,
+}
 
 /// Which webhooks are about what, as of some configurations and some resource types. It fills as it is asked.
 #[derive(Default)]
@@ -120,11 +128,14 @@ fn matching(configurations: &Known<Vec<Arc<Hook>>>, request: &Request<'_>) -> Ve
     others.retain(|other| other.verbs_of(request.subresource()).is_some());
     let named: Vec<MatchedResource<'_>> = others.iter().map(|other| view::named(other)).collect();
     let target = target(request, &named);
-    let hooks = configurations.values().flat_map(|hooks| hooks.iter());
-    let found = hooks.filter_map(|hook| match hook.criteria.rules(&target) {
-        Matched::No => None,
-        Matched::Named => Some((hook.clone(), of.clone())),
-        Matched::Equivalent(at) => Some((hook.clone(), others.get(at)?.clone())),
+    let hooks = configurations.values().flat_map(|hooks| hooks.iter()).enumerate();
+    let found = hooks.filter_map(|(place, hook)| {
+        let served = match hook.criteria.rules(&target) {
+            Matched::No => return None,
+            Matched::Named => of,
+            Matched::Equivalent(at) => others.get(at)?,
+        };
+        Some(Found { hook: hook.clone(), served: served.clone(), place })
     });
     found.collect()
 }
@@ -161,7 +172,7 @@ async fn mutate(
     if request.is_again() && request.has_changed_since(object.as_deref()) {
         request.recall_all();
     }
-    for (hook, served) in found.iter() {
+    for Found { hook, served, place } in found.iter() {
         if !is_called(&facts, hook, served, object.as_deref()).await? {
             continue;
         }
@@ -169,18 +180,26 @@ async fn mutate(
             continue;
         }
         let asked = ask(request, served, object.as_deref(), false).await?;
+        let notes = Notes { request, hook, place: *place };
         match call(request, hook, &asked, true).await {
             Ok(answer) => {
-                let is_changed = match answer.patch {
-                    Some(patch) => apply(request, hook, asked, &patch, object.as_deref_mut()).await?,
-                    None => false,
+                let applied = match &answer.patch {
+                    Some(patch) => apply(request, hook, asked, patch, object.as_deref_mut()).await,
+                    None => Ok(false),
                 };
-                if is_changed {
+                notes.mutated(applied == Ok(true));
+                if let (Ok(_), Some(patch)) = (&applied, &answer.patch) {
+                    notes.patched(patch);
+                }
+                if applied? {
                     request.recall_all();
                     request.note_change();
                 }
             }
-            Err(refused) => pass(hook, refused)?,
+            Err(refused) => {
+                notes.mutated(false);
+                pass(hook, refused, || notes.failed_open("mutation"))?;
+            }
         }
         if hook.is_reinvoked {
             request.note_call(&hook.id);
@@ -194,15 +213,15 @@ async fn mutate(
 async fn validate(request: &Request<'_>, found: Arc<[Found]>, object: Option<&Object>) -> Result<(), Error> {
     let facts = Facts::new(request, Vec::new());
     let mut called = Vec::new();
-    for (hook, served) in found.iter() {
+    for Found { hook, served, place } in found.iter() {
         if is_called(&facts, hook, served, object).await? {
-            called.push((hook, ask(request, served, object, true).await?));
+            called.push((Notes { request, hook, place: *place }, ask(request, served, object, true).await?));
         }
     }
-    let answers = called.iter().map(|(hook, asked)| async move {
-        match call(request, hook, asked, false).await {
+    let answers = called.iter().map(|(notes, asked)| async move {
+        match call(request, notes.hook, asked, false).await {
             Ok(_) => Ok(()),
-            Err(refused) => pass(hook, refused),
+            Err(refused) => pass(notes.hook, refused, || notes.failed_open("validating")),
         }
     });
     join_all(answers).await.into_iter().collect()
@@ -307,7 +326,11 @@ async fn call(
     let answer = answer.map_err(|error| Refused::Failed(format!("failed to call webhook: {error}")))?;
     let answer = review::read(&answer, &uid, version, is_mutating).map_err(Refused::Failed)?;
     for (key, value) in &answer.annotations {
-        request.annotate(&format!("{}/{key}", hook.name), value.as_str().unwrap_or_default());
+        let key = format!("{}/{key}", hook.name);
+        // What is no name of an annotation is none.
+        if names::qualified_name(&key).is_empty() {
+            request.annotate(&key, || value.as_str().unwrap_or_default().to_owned());
+        }
     }
     answer.warnings.iter().for_each(|warning| request.warn(warning));
     if answer.allowed {
@@ -318,11 +341,12 @@ async fn call(
 }
 
 /// A webhook that cannot be asked lets requests pass, or does not.
-fn pass(hook: &Hook, refused: Refused) -> Result<(), Error> {
+fn pass(hook: &Hook, refused: Refused, note: impl FnOnce()) -> Result<(), Error> {
     match refused {
         Refused::Decided(error) => Err(error),
         Refused::Failed(reason) if hook.is_optional => {
             tracing::warn!(webhook = hook.name, reason, "a webhook could not be asked; the request goes on");
+            note();
             Ok(())
         }
         Refused::Failed(reason) => {

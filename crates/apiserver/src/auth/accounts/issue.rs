@@ -10,14 +10,14 @@ const USUAL: i64 = 3607;
 const EXTENDED: i64 = 365 * 24 * 60 * 60;
 
 impl Accounts {
-    /// A token for a service account that is good for these audiences and for so many seconds.
+    /// A token for a service account that is good for these audiences and for so many seconds, and what it is called in logs.
     pub fn issue(
         &self,
         mut bound: Bound,
         audiences: &[String],
         seconds: i64,
         now: i64,
-    ) -> Result<String, Error> {
+    ) -> Result<(String, String), Error> {
         let own = &self.settings.audiences;
         let is_ours = audiences.iter().all(|audience| own.contains(audience));
         let mut lifetime = seconds;
@@ -26,12 +26,13 @@ impl Accounts {
             lifetime = EXTENDED;
         }
         let user = format!("{}{}:{}", super::PREFIX, bound.namespace, bound.serviceaccount.name);
+        let id = uuid::Uuid::new_v4().to_string();
         let claims = Claims {
             aud: Audience::Several(audiences.to_vec()),
             exp: Some(now + lifetime),
             iat: Some(now),
             iss: self.settings.issuers.first().cloned().unwrap_or_default(),
-            jti: uuid::Uuid::new_v4().to_string(),
+            jti: id.clone(),
             kubernetes: Some(bound),
             nbf: Some(now),
             sub: user,
@@ -39,6 +40,6 @@ impl Accounts {
         };
         let claims = serde_json::to_vec(&claims).map_err(|error| Error::internal(error.to_string()))?;
         let failed = |error| Error::internal(format!("failed to generate token: {error}"));
-        self.settings.signing.token(&claims).map_err(failed)
+        Ok((self.settings.signing.token(&claims).map_err(failed)?, format!("JTI={id}")))
     }
 }

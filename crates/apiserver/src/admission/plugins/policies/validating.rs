@@ -104,6 +104,9 @@ async fn judge(
 
 fn answer(request: &Request<'_>, object: Option<&Object>, judgement: Judgement) -> Result<(), Error> {
     judgement.warnings.iter().for_each(|warning| request.warn(warning));
+    for (key, value) in judgement.annotations {
+        request.annotate(&key, || value);
+    }
     let Some(refusal) = judgement.refusal else { return Ok(()) };
     let of = &request.call.resource_type;
     let about = (of.group.as_str(), of.plural.as_str(), request.name_in_messages(object));

@@ -1,0 +1,63 @@
+//! What the log gets to see of an answer: its bytes as they pass, and what they say.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use model::{json, protobuf, schema};
+use serde_json::Value;
+
+use super::Trail;
+use crate::body::{Aborted, Body};
+use crate::request::negotiate::{PROTOBUF, YAML};
+
+/// What the body of an answer says, whatever it is written in; `None` for what is no object.
+pub(super) fn said(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value = match media_type.split(';').next().unwrap_or_default() {
+        YAML => json::parse_yaml(body).ok()?.value,
+        PROTOBUF => protobuf::decode(schema::builtin(), body, ("", "")).ok()?.value,
+        _ => serde_json::from_slice(body).ok()?,
+    };
+    value.is_object().then_some(value)
+}
+
+/// A body that goes on for a while, and ends what the log says of its request.
+pub(super) struct Observed {
+    chunks: Body,
+    /// What has passed, where that is logged.
+    seen: Option<(HeaderMap, BytesMut)>,
+    trail: Trail,
+}
+
+impl Observed {
+    pub fn new(chunks: Body, seen: Option<HeaderMap>, trail: Trail) -> Self {
+        Self { chunks, seen: seen.map(|headers| (headers, BytesMut::new())), trail }
+    }
+}
+
+impl Stream for Observed {
+    type Item = Result<Bytes, Aborted>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Self { chunks, seen, .. } = self.get_mut();
+        let polled = http_body::Body::poll_frame(Pin::new(chunks), context);
+        polled.map(|next| {
+            let chunk = next?.map(|frame| frame.into_data().unwrap_or_default());
+            if let (Some((_, seen)), Ok(chunk)) = (seen, &chunk) {
+                seen.extend_from_slice(chunk);
+            }
+            Some(chunk)
+        })
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        let said = self.seen.take().and_then(|(headers, seen)| said(&headers, &seen));
+        self.trail.note_response(said);
+    }
+}

@@ -1,0 +1,336 @@
+//! What the log knows of one request: it grows on the request's way, and is written at its stages.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use http::{HeaderValue, Request, Response};
+use jiff::Timestamp;
+use model::audit::{
+    Attributes, Event, Extent, Level, ObjectReference, Stage, Target as About, User, without_managers,
+};
+use model::error::Error;
+use serde_json::{Value, json};
+
+use super::answer::{Observed, said};
+use super::{Audit, source};
+use crate::auth::{Decision, Identity};
+use crate::body::Body;
+use crate::pipeline::{Target, named_by_selector};
+use crate::request::path::ResourcePath;
+use crate::request::query::Query;
+use crate::request::verb::Verb;
+use crate::verbs::nodes;
+
+/// By which clients and the log name a request.
+pub(crate) const ID: &str = "audit-id";
+
+/// What the log knows of a request. Clones share it; its last event is written when the last of them goes. None where nothing is logged.
+#[derive(Clone, Default)]
+pub(crate) struct Trail(Option<Arc<Entry>>);
+
+struct Entry {
+    audit: Arc<Audit>,
+    kind: Kind,
+    /// Set once it is known who asks.
+    extent: OnceLock<Extent>,
+    event: Mutex<Event>,
+}
+
+/// What has to be known of a request to know what its answer is to the log.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    /// Its answer goes on for long, and so has two events.
+    is_long: bool,
+    /// Its answer is no object.
+    is_opaque: bool,
+    /// Its answer may be a `Status` although nothing went wrong.
+    may_be_status: bool,
+}
+
+impl Trail {
+    /// Of a request that has just come.
+    pub fn begin<B>(
+        audit: Option<&Arc<Audit>>,
+        request: &Request<B>,
+        target: &Result<Target, Error>,
+    ) -> Self {
+        let Some(audit) = audit else { return Self::default() };
+        let headers = request.headers();
+        let given = headers.get(ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
+        let mut event = Event {
+            id: given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned),
+            uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
+            sources: source::addresses(headers, request.extensions().get::<IpAddr>().copied()),
+            agent: source::agent(headers),
+            received: time(),
+            ..Event::default()
+        };
+        let kind = match target {
+            Ok(Target::Resource { verb, place }) => {
+                event.verb = verb.to_string();
+                let query = Query::parse(request.uri().query().unwrap_or(""));
+                let named = named_by_selector(*verb, place, &query);
+                event.object = Some(reference(named.as_ref().unwrap_or(place)));
+                Kind::of(*verb, place)
+            }
+            Ok(Target::Impossible { verb, place }) => {
+                event.verb = (*verb).to_owned();
+                event.object = Some(reference(place));
+                Kind::default()
+            }
+            Ok(Target::Plain { method, path }) => {
+                event.verb.clone_from(method);
+                let is_discovery = ["/api", "/apis"].iter().any(|root| path.starts_with(root));
+                Kind { is_opaque: !is_discovery, ..Kind::default() }
+            }
+            Err(_) => {
+                event.verb = request.method().as_str().to_lowercase();
+                Kind { is_opaque: true, ..Kind::default() }
+            }
+        };
+        let (extent, event) = (OnceLock::new(), Mutex::new(event));
+        Self(Some(Arc::new(Entry { audit: Arc::clone(audit), kind, extent, event })))
+    }
+
+    /// Now it is known who asks: what the policy says of that holds. Waits until the log keeps up.
+    pub async fn identify(&self, caller: &Identity) {
+        let Some(entry) = &self.0 else { return };
+        entry.event().user = user(caller);
+        if entry.extent().level != Level::None {
+            entry.audit.log.room().await;
+            entry.write(Stage::RequestReceived);
+        }
+    }
+
+    /// Whoever asks acts as somebody else.
+    pub fn act_as(&self, caller: &Identity) {
+        self.visit(|event| {
+            event.impersonated = Some(user(caller));
+        });
+    }
+
+    /// What the authorizer decided.
+    pub fn decided(&self, decision: &Decision) {
+        let (word, reason) = match decision {
+            Decision::Allow { reason } => ("allow", reason),
+            Decision::Deny { reason } | Decision::NoOpinion { reason } => ("forbid", reason),
+        };
+        self.annotate("authorization.k8s.io/decision", || word.to_owned());
+        self.annotate("authorization.k8s.io/reason", || reason.clone());
+    }
+
+    /// Notes something; what was noted first stays.
+    pub fn annotate(&self, key: &str, value: impl FnOnce() -> String) {
+        self.visit(|event| {
+            if !event.annotations.contains_key(key) {
+                event.annotations.insert(key.to_owned(), value());
+            }
+        });
+    }
+
+    /// How much of the request is logged.
+    pub fn level(&self) -> Level {
+        self.0.as_ref().map_or(Level::None, |entry| entry.extent().level)
+    }
+
+    /// What was sent; its metadata may say what the path does not, such as the name of a new object.
+    pub fn sent(&self, metadata: Option<&Value>, object: impl FnOnce() -> Value) {
+        let Some(entry) = &self.0 else { return };
+        let omits_managers = entry.extent().omits_managers;
+        self.visit(|event| {
+            if let (Some(reference), Some(metadata)) = (&mut event.object, metadata) {
+                reference.complete(metadata);
+            }
+            let sent = (event.level >= Level::Request).then(object);
+            event.request = sent.map(|sent| if omits_managers { without_managers(sent) } else { sent });
+        });
+    }
+
+    /// An answer on its way to the client, not compressed yet.
+    pub fn answered(&self, response: Response<Body>) -> Response<Body> {
+        let Some(entry) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return response };
+        let (head, body) = response.into_parts();
+        let is_shown = self.level() == Level::RequestResponse && !entry.kind.is_opaque;
+        entry.event().status = Some(json!({"metadata": {}, "code": head.status.as_u16()}));
+        let body = match body {
+            Body::Full(bytes) => {
+                if is_shown || entry.kind.may_be_status {
+                    self.note_response(said(&head.headers, &bytes));
+                }
+                Body::Full(bytes)
+            }
+            chunks => {
+                let headers = is_shown.then(|| head.headers.clone());
+                Body::stream(Observed::new(chunks, headers, self.clone()))
+            }
+        };
+        if entry.kind.is_long {
+            entry.write(Stage::ResponseStarted);
+        }
+        Response::from_parts(head, body)
+    }
+
+    /// A request that came to nothing, and how the client is told.
+    pub fn failed(&self, error: &Error) {
+        let Some(entry) = &self.0 else { return };
+        let is_anonymous = entry.extent.get().is_none();
+        if entry.extent().level == Level::None {
+            return;
+        }
+        match error {
+            Error::NoSuchPage => entry.event().status = Some(json!({"metadata": {}, "code": error.code()})),
+            _ => self.note_response(Some(error.status())),
+        }
+        // Nobody was let in: this is all that there is to say.
+        if is_anonymous || entry.kind.is_long {
+            entry.write(Stage::ResponseStarted);
+        }
+        if is_anonymous {
+            entry.event().level = Level::None;
+        }
+    }
+
+    /// What was answered.
+    pub(super) fn note_response(&self, said: Option<Value>) {
+        let Some(said) = said else { return };
+        let Some(entry) = &self.0 else { return };
+        let omits_managers = entry.extent().omits_managers;
+        self.visit(|event| {
+            if said["kind"] == "Status" {
+                let code = event.status.as_ref().map_or(Value::Null, |status| status["code"].clone());
+                event.status = Some(summary(&said, code));
+            }
+            if event.level == Level::RequestResponse {
+                event.response = Some(if omits_managers { without_managers(said) } else { said });
+            }
+        });
+    }
+
+    /// The name of the request, for the head of its answer.
+    pub fn id(&self) -> Option<HeaderValue> {
+        let entry = self.0.as_ref()?;
+        HeaderValue::from_str(&entry.event().id).ok()
+    }
+
+    fn visit(&self, change: impl FnOnce(&mut Event)) {
+        if let Some(entry) = self.0.as_ref().filter(|entry| entry.extent().level != Level::None) {
+            change(&mut entry.event());
+        }
+    }
+}
+
+impl Kind {
+    fn of(verb: Verb, place: &ResourcePath) -> Self {
+        let is_long = verb == Verb::Watch || nodes::lead_to(&place.group, &place.subresource);
+        let is_done =
+            matches!(place.subresource.as_str(), "binding" | "eviction") || place.resource == "bindings";
+        Self { is_long, is_opaque: is_long, may_be_status: verb == Verb::Delete || is_done }
+    }
+}
+
+impl Entry {
+    /// What is logged of the request; asked for before it is known who asks, it is what is logged of nobody's.
+    fn extent(&self) -> Extent {
+        *self.extent.get_or_init(|| {
+            let mut event = self.event();
+            let target = match &event.object {
+                Some(of) => About::Resource {
+                    group: &of.api_group,
+                    resource: &of.resource,
+                    subresource: &of.subresource,
+                    namespace: &of.namespace,
+                    name: &of.name,
+                },
+                None => About::Path(event.uri.split('?').next().unwrap_or_default()),
+            };
+            let (user, groups, verb) = (&event.user.username, &event.user.groups, &event.verb);
+            let extent = self.audit.policy.extent(&Attributes { user, groups, verb, target });
+            event.level = extent.level;
+            extent
+        })
+    }
+
+    fn event(&self) -> MutexGuard<'_, Event> {
+        self.event.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, stage: Stage) {
+        if !self.extent().has(stage) {
+            return;
+        }
+        let event = self.event();
+        let line = match stage {
+            Stage::RequestReceived => event.line(stage, &event.received),
+            _ => event.line(stage, &time()),
+        };
+        self.audit.log.add(&line);
+    }
+}
+
+impl Drop for Entry {
+    /// The last event of a request, whatever ends it.
+    fn drop(&mut self) {
+        let is_over = self.extent.get().is_none() || self.event().level == Level::None;
+        if is_over {
+            return;
+        }
+        if std::thread::panicking() {
+            let message = "APIServer panic'd";
+            self.event().status = Some(json!({
+                "metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500,
+            }));
+            return self.write(Stage::Panic);
+        }
+        let is_answered = self.event().status.is_some();
+        if !is_answered {
+            let message = "Connection closed early";
+            self.event().status =
+                Some(json!({"metadata": {}, "status": "Success", "message": message, "code": 200}));
+            if self.kind.is_long {
+                self.write(Stage::ResponseStarted);
+            }
+        }
+        self.write(Stage::ResponseComplete);
+    }
+}
+
+/// What events have of a `Status`.
+fn summary(status: &Value, code: Value) -> Value {
+    let mut summary = json!({"metadata": {}});
+    for key in ["status", "message", "reason", "details", "code"] {
+        if let Some(value) = status.get(key) {
+            summary[key] = value.clone();
+        }
+    }
+    if !code.is_null() {
+        summary["code"] = code;
+    }
+    summary
+}
+
+fn user(identity: &Identity) -> User {
+    User {
+        username: identity.name.clone(),
+        uid: identity.uid.clone(),
+        groups: identity.groups.clone(),
+        extra: identity.extra.clone(),
+    }
+}
+
+fn reference(place: &ResourcePath) -> ObjectReference {
+    ObjectReference {
+        resource: place.resource.clone(),
+        namespace: place.namespace.clone(),
+        name: place.name.clone(),
+        api_group: place.group.clone(),
+        api_version: place.version.clone(),
+        subresource: place.subresource.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+/// The present time as events have it.
+fn time() -> String {
+    let now = Timestamp::now();
+    format!("{}.{:06}Z", now.strftime("%Y-%m-%dT%H:%M:%S"), now.subsec_nanosecond() / 1000)
+}
