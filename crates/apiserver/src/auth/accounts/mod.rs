@@ -3,6 +3,7 @@
 mod claims;
 mod issue;
 mod publish;
+mod verified;
 mod verify;
 
 use std::sync::Arc;
@@ -69,11 +70,13 @@ pub(crate) struct Accounts {
     store: Store,
     /// Where the server is, for who asks for its keys.
     address: String,
+    /// Tokens whose signature is known to be right.
+    verified: verified::Verified,
 }
 
 impl Accounts {
     pub fn new(settings: ServiceAccounts, store: Store, address: String) -> Self {
-        Self { settings, store, address }
+        Self { settings, store, address, verified: verified::Verified::default() }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whom a token stands for: its signature, its times, its audiences, and whether all that it names is still there.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use model::{ObjectKey, Resource};
 use serde::Deserialize;
@@ -7,7 +9,7 @@ use store::Stored;
 use subtle::ConstantTimeEq;
 
 use super::claims::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
-use super::{Accounts, Identity, account_of};
+use super::{Accounts, Identity, account_of, verified};
 
 /// The issuer of tokens that are kept in secrets.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
@@ -64,14 +66,8 @@ impl Accounts {
         token: &str,
         wanted: &[String],
     ) -> Result<Option<(Identity, Vec<String>)>, String> {
-        let Some(parsed) = claims::parse(token) else { return Ok(None) };
-        let issuer = &parsed.claims.iss;
-        let is_legacy = issuer == LEGACY_ISSUER;
-        if !is_legacy && !self.settings.issuers.contains(issuer) {
-            return Ok(None);
-        }
-        self.check_signature(&parsed)?;
-        let claims = &parsed.claims;
+        let Some(claims) = self.signed(token)? else { return Ok(None) };
+        let is_legacy = claims.iss == LEGACY_ISSUER;
         let own = &self.settings.audiences;
         let given = if claims.aud.names().is_empty() { own } else { claims.aud.names() };
         let audiences: Vec<String> =
@@ -86,9 +82,26 @@ impl Accounts {
         let now = Timestamp::now().as_second();
         let identity = match &claims.kubernetes {
             _ if is_legacy => self.of_secret(token, &claims.sub, &claims.legacy).await?,
-            bound => self.of_claims(claims, &bound.clone().unwrap_or_default(), now).await?,
+            bound => self.of_claims(&claims, &bound.clone().unwrap_or_default(), now).await?,
         };
         Ok(Some((identity, audiences)))
+    }
+
+    /// What a token says, if one of our issuers has signed it. `None`: it is none of ours.
+    fn signed(&self, token: &str) -> Result<Option<Arc<Claims>>, String> {
+        let print = verified::print(token);
+        if let Some(claims) = self.verified.get(&print) {
+            return Ok(Some(claims));
+        }
+        let Some(parsed) = claims::parse(token) else { return Ok(None) };
+        let issuer = &parsed.claims.iss;
+        if issuer != LEGACY_ISSUER && !self.settings.issuers.contains(issuer) {
+            return Ok(None);
+        }
+        self.check_signature(&parsed)?;
+        let claims = Arc::new(parsed.claims);
+        self.verified.add(print, claims.clone());
+        Ok(Some(claims))
     }
 
     fn check_signature(&self, parsed: &Parsed<'_>) -> Result<(), String> {
