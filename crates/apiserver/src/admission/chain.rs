@@ -77,7 +77,10 @@ impl Admission {
             let asked = Operation::ALL.map(|operation| {
                 let target = Target { resource_type, subresource, operation };
                 let who = |wanted: fn(Phases) -> bool| {
-                    let wants = |plugin: &&Arc<dyn Plugin>| wanted(plugin.handles(target));
+                    let wants = |plugin: &&Arc<dyn Plugin>| {
+                        let is_meant = operation != Operation::Connect || plugin.connects();
+                        is_meant && wanted(plugin.handles(target))
+                    };
                     self.plugins.iter().filter(wants).cloned().collect()
                 };
                 Asked { mutating: who(|phases| phases.mutates), validating: who(|phases| phases.validates) }

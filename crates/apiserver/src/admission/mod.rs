@@ -26,10 +26,12 @@ pub(crate) enum Operation {
     Create,
     Update,
     Delete,
+    /// Somebody is led to a pod, a service or a node.
+    Connect,
 }
 
 impl Operation {
-    pub const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
+    pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
 
     /// As rules name it.
     pub fn as_str(self) -> &'static str {
@@ -37,6 +39,7 @@ impl Operation {
             Self::Create => "CREATE",
             Self::Update => "UPDATE",
             Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
         }
     }
 }
@@ -117,6 +120,11 @@ impl<'a> Step<'a> {
 pub(crate) trait Plugin: Send + Sync {
     /// In which phases it wants to be asked about this. Called once for each resource type, never per request.
     fn handles(&self, target: Target<'_>) -> Phases;
+
+    /// Whether it is asked about connections as well, where [`Plugin::handles`] says so.
+    fn connects(&self) -> bool {
+        false
+    }
 
     /// Changes the object, or refuses it. There is none where one is deleted.
     fn admit<'a>(&'a self, _request: &'a Request<'_>, _object: Option<&'a mut Object>) -> Step<'a> {

@@ -84,6 +84,11 @@ impl<'a> Request<'a> {
         Self { old: Some(old), options, ..Self::new(call, Operation::Delete, name, dry_run) }
     }
 
+    /// A connection to what the path names; the object is what was asked for in the query.
+    pub fn connect(call: &'a Call) -> Self {
+        Self::new(call, Operation::Connect, &call.place.name, false)
+    }
+
     fn new(call: &'a Call, operation: Operation, name: &'a str, dry_run: bool) -> Self {
         let shown = &*call.resource_type;
         // What the server does by itself has no path, and nobody is asked about it.
@@ -281,8 +286,11 @@ impl<'a> Request<'a> {
         names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")
     }
 
-    /// The options of the request as an object: `CreateOptions`, `UpdateOptions` or `DeleteOptions`.
+    /// The options of the request as an object: `CreateOptions`, `UpdateOptions` or `DeleteOptions`; a connection has none.
     pub fn options(&self) -> Value {
+        if self.operation == Operation::Connect {
+            return Value::Null;
+        }
         let (kind, mut options) = match (self.options, self.operation) {
             (Options::Delete(given), _) => ("DeleteOptions", given.clone()),
             // A patch is an update by then.

@@ -23,6 +23,8 @@ pub struct ResourcePath {
     pub subresource: String,
     /// Whether it came in the old form `BASE/watch/…`.
     pub watch_prefix: bool,
+    /// The path behind a proxy, for whom that leads to.
+    pub beyond: String,
 }
 
 /// What a path asks for.
@@ -65,12 +67,24 @@ pub fn parse(path: &str) -> Option<Place> {
         [resource, name] => (place.resource, place.name) = (resource.clone(), name.clone()),
         [resource, name, first, further @ ..] => {
             (place.resource, place.name) = (resource.clone(), name.clone());
-            // What is behind a proxy is for whom it leads to.
-            let further = if first == "proxy" { &[] } else { further };
+            let mut further = further;
+            if first == "proxy" {
+                place.beyond = beyond(further, path.ends_with('/'));
+                further = &[];
+            }
             place.subresource = [std::slice::from_ref(first), further].concat().join("/");
         }
     }
     Some(Place::Resource(place))
+}
+
+/// The path of these segments, which has a slash at its end if the whole one has.
+fn beyond(segments: &[String], has_slash: bool) -> String {
+    let mut path: String = segments.iter().flat_map(|segment| ["/", segment]).collect();
+    if has_slash {
+        path.push('/');
+    }
+    path
 }
 
 /// `namespaces/NS/RESOURCE…` is in a namespace; `namespaces/NS` and the namespace's own subresources are not.
@@ -130,6 +144,16 @@ mod tests {
         check("/apis/g.io/v2/namespaces/n/things/x", ["g.io", "v2", "n", "things", "x", ""]);
         check("/api/v1/nodes/n/proxy/a/b", ["", "v1", "", "nodes", "n", "proxy"]);
         check("/api/v1/nodes/n/status/a/b", ["", "v1", "", "nodes", "n", "status/a/b"]);
+    }
+
+    #[test]
+    fn what_is_behind_a_proxy_is_kept() {
+        for (path, expected) in [("", ""), ("/", "/"), ("/a/b", "/a/b"), ("/a/b/", "/a/b/")] {
+            let Some(Place::Resource(place)) = parse(&format!("/api/v1/nodes/n/proxy{path}")) else {
+                panic!()
+            };
+            assert_eq!(place.beyond, expected);
+        }
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn place(attributes: &Value) -> ResourcePath {
         resource: owned("resource"),
         name: owned("name"),
         subresource: owned("subresource"),
-        watch_prefix: false,
+        ..ResourcePath::default()
     }
 }
 

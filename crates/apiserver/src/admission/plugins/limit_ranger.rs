@@ -28,7 +28,7 @@ impl Plugin for LimitRanger {
         let is_pod = match target.operation {
             Operation::Create => target.is_pod(),
             Operation::Update => target.is("", "pods", "resize"),
-            Operation::Delete => false,
+            Operation::Delete | Operation::Connect => false,
         };
         let is_claim = target.is("", "persistentvolumeclaims", "") && target.operation != Operation::Delete;
         Phases { mutates: is_pod, validates: is_pod || is_claim }

@@ -153,6 +153,10 @@ impl Plugin for AlwaysDeny {
         Phases::both(true)
     }
 
+    fn connects(&self) -> bool {
+        true
+    }
+
     fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         Step::Done(
             Err(request.forbidden(object.as_deref(), "admission control is denying all modifications")),

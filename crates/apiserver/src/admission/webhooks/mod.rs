@@ -147,6 +147,10 @@ impl Plugin for Webhooks {
         if self.is_mutating { Phases::mutating(!is_exempt) } else { Phases::validating(!is_exempt) }
     }
 
+    fn connects(&self) -> bool {
+        true
+    }
+
     fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         match self.find(request) {
             Some(found) => Step::later(mutate(request, found, object)),

@@ -1,6 +1,7 @@
 //! What nodes would answer: logs, commands, ports, proxies. This server connects to none of them; it says what can be known
 //! without, as Kubernetes does.
 
+mod connect;
 mod log;
 mod proxy;
 
@@ -27,19 +28,21 @@ pub(crate) fn lead_to(group: &str, subresource: &str) -> bool {
 
 /// Goes as far as it can without a node.
 pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
+    if call.place.subresource == "log" {
+        return log::read(&call).await;
+    }
+    let options = connect::options(&call).await?;
     match (call.place.subresource.as_str(), call.place.resource.as_str()) {
-        ("log", _) => log::read(&call).await,
         ("proxy", "pods") => proxy::to_pod(&call).await,
         ("proxy", "services") => proxy::to_service(&call).await,
         ("proxy", _) => proxy::to_node(&call).await,
         ("portforward", _) => {
-            check_ports(&call)?;
             let pod = object(&call, "pods", &call.place.name).await?;
             stream(&call, &pod).await
         }
         _ => {
             let pod = object(&call, "pods", &call.place.name).await?;
-            container(&pod, call.query.text("container"))?;
+            container(&pod, options.get("container").and_then(Value::as_str).unwrap_or_default())?;
             stream(&call, &pod).await
         }
     }

@@ -128,7 +128,7 @@ impl Authorizer for Asker {
                     resource: check.resource.clone(),
                     name: check.name.clone(),
                     subresource: check.subresource.clone(),
-                    watch_prefix: false,
+                    ..ResourcePath::default()
                 };
                 let question = Question::Resource { verb: &check.verb, place: &place };
                 self.api.authorizer.decide(&self.caller, question)

@@ -37,6 +37,10 @@ impl Plugin for MutatingAdmissionPolicy {
         Phases::mutating(is_judged(target) && target.operation != Operation::Delete)
     }
 
+    fn connects(&self) -> bool {
+        true
+    }
+
     fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         let Some(object) = object else { return Step::OK };
         let Some(bound) = self.0.bound().filter(|bound| !bound.all.is_empty()) else { return Step::OK };

@@ -34,6 +34,10 @@ impl Plugin for ValidatingAdmissionPolicy {
         Phases::validating(is_judged(target))
     }
 
+    fn connects(&self) -> bool {
+        true
+    }
+
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         let Some(bound) = self.0.bound().filter(|bound| !bound.all.is_empty()) else { return Step::OK };
         let equivalents = view::equivalents(request);
