@@ -21,6 +21,7 @@ use crate::auth::rbac::{self, Kind, Rbac};
 use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts};
 use crate::body::Body;
 use crate::definitions::{self, Catalog};
+use crate::flow_control::Flows;
 use crate::limits::{Gate, Limits};
 use crate::metrics::ApiMetrics;
 use crate::openapi::Documents;
@@ -43,6 +44,7 @@ pub struct Parts {
     pub(crate) rbac: Arc<Rbac>,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
+    pub(crate) flows: Flows,
     /// What is written down of requests, if anything is.
     pub(crate) audit: Option<Arc<Audit>>,
     pub(crate) documents: Documents,
@@ -206,6 +208,9 @@ impl Builder {
         self.authentication.accounts = Some(accounts.clone());
         let (catalog, position) = Catalog::new(self.registry);
         let services = Services::of(&self.store);
+        let flows = Flows::new();
+        let admission =
+            Admission::new(self.plugins, self.admission_configuration, services, flows.followed());
         let api = ApiServer(Arc::new(Parts {
             store: self.store,
             catalog: Arc::new(catalog),
@@ -213,9 +218,10 @@ impl Builder {
             accounts,
             authorizer: Arc::new(Modes::new(self.modes, &rbac)),
             rbac,
-            admission: Admission::new(self.plugins, self.admission_configuration, services),
+            admission,
             limits: self.limits,
             gate: Gate::default(),
+            flows,
             audit: self.audit.map(Arc::new),
             documents: Documents::default(),
             metrics: ApiMetrics::register(&mut self.metrics),

@@ -1,4 +1,6 @@
-//! What the server says of flow schemas: whether the priority level is there that they name.
+//! What the server says of flow schemas: whether the priority level is there that they name, and which requests are theirs.
+
+mod classify;
 
 use std::collections::BTreeSet;
 use std::sync::Weak;
@@ -14,6 +16,8 @@ use crate::api::{ApiServer, Parts};
 use crate::bootstrap;
 use crate::pages::Pages;
 use crate::verbs::{creation_time, store_error};
+
+pub(crate) use classify::{Flow, Flows};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 /// Who owns the conditions, in Kubernetes.

@@ -1,5 +1,6 @@
 //! The one way that every request takes, as one list in request order.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use crate::audit::{ID, Trail};
 use crate::auth::{Connection, Identity, Question, authorize, impersonate};
 use crate::body::Body;
 use crate::endpoints;
+use crate::flow_control::Flow;
 use crate::limits::read_body;
 use crate::metrics::{Counted, LatencyLabels, RequestLabels};
 use crate::render::{encode, respond};
@@ -28,6 +30,13 @@ use crate::{bootstrap, compress, request, verbs};
 
 /// A request that takes longer is logged.
 const SLOW: Duration = Duration::from_secs(1);
+
+/// What is said of a request on its way, beside its answer: to the client, and to the audit log.
+struct Told {
+    warnings: Warnings,
+    trail: Trail,
+    flow: OnceLock<Flow>,
+}
 
 /// What a request asks for, read from its head alone.
 pub(crate) enum Target {
@@ -50,9 +59,9 @@ where
     let accept = request.headers().get(ACCEPT).cloned();
     let target = target(api, &request);
     let span = span(&target);
-    let warnings = Warnings::default();
     let trail = Trail::begin(api.audit.as_ref(), &request, &target);
-    let id = trail.id().or_else(|| request.headers().get(ID).cloned());
+    let told = Told { warnings: Warnings::default(), trail, flow: OnceLock::new() };
+    let id = told.trail.id().or_else(|| request.headers().get(ID).cloned());
     let (labels, result) = match target {
         Ok(target) => {
             let labels = labels(api, &target);
@@ -60,8 +69,7 @@ where
             let _counted = Counted::new(&api.metrics.in_flight);
             let result = match time_for(api, &target, request.uri()) {
                 Ok(time) => {
-                    let steps =
-                        steps(api, connection, target, request, (&warnings, &trail)).instrument(span.clone());
+                    let steps = steps(api, connection, target, request, &told).instrument(span.clone());
                     timeout(time, steps).await.unwrap_or_else(|_| Err(took_too_long()))
                 }
                 Err(error) => Err(error),
@@ -73,14 +81,17 @@ where
     let (mut response, error) = match result {
         Ok(response) => (response, None),
         Err(error) => {
-            trail.failed(&error);
+            told.trail.failed(&error);
             (failure(&error, accept), Some(error))
         }
     };
     if let Some(id) = id {
         response.headers_mut().insert(ID, id);
     }
-    warnings.put(response.headers_mut());
+    told.warnings.put(response.headers_mut());
+    if let Some(flow) = told.flow.get() {
+        flow.tell(response.headers_mut());
+    }
     let (code, elapsed) = (response.status().as_u16(), begin.elapsed());
     span.record("code", code);
     span.in_scope(|| asked.log(code, elapsed, error.as_ref()));
@@ -128,7 +139,7 @@ async fn steps<B>(
     connection: &Connection,
     target: Target,
     request: Request<B>,
-    (warnings, trail): (&Warnings, &Trail),
+    told: &Told,
 ) -> Result<Response<Body>, Error>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -138,14 +149,14 @@ where
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let caller = api.authentication.identify(connection, &head.headers).await?;
     api.authentication.lets_in(&caller, head.uri.path())?;
-    trail.identify(&caller).await;
+    told.trail.identify(&caller).await;
     bootstrap::until_complete(api, &caller, &target, &head.headers).await?;
     let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
     if head.headers.contains_key(impersonate::USER) {
-        trail.act_as(&caller);
+        told.trail.act_as(&caller);
     }
     tracing::debug!(user = caller.name, "authenticated");
-    may(api, (&caller, &target, head.uri.path()), &query, trail)?;
+    may(api, (&caller, &target, head.uri.path()), &query, told)?;
     let _slot = match &target {
         Target::Resource { verb: Verb::Watch, .. } | Target::Plain { .. } | Target::Impossible { .. } => None,
         Target::Resource { verb, .. } => Some(api.gate.enter(verb.is_mutating(), &api.limits)?),
@@ -154,7 +165,16 @@ where
     let response = match target {
         Target::Resource { verb, place } => {
             let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
-            verbs::dispatch(api, caller, (verb, place), query, head.headers, body, (warnings, trail)).await?
+            verbs::dispatch(
+                api,
+                caller,
+                (verb, place),
+                query,
+                head.headers,
+                body,
+                (&told.warnings, &told.trail),
+            )
+            .await?
         }
         Target::Impossible { .. } => {
             return Err(Error::MethodNotAllowed {
@@ -167,7 +187,7 @@ where
             endpoints::answer(api, &method, &path, &query, &head.headers).await?
         }
     };
-    let response = trail.answered(response);
+    let response = told.trail.answered(response);
     Ok(if gzip { compress::compress(response).await } else { response })
 }
 
@@ -213,7 +233,7 @@ fn may(
     api: &ApiServer,
     (caller, target, path): (&Identity, &Target, &str),
     query: &Query,
-    trail: &Trail,
+    told: &Told,
 ) -> Result<(), Error> {
     let named = match target {
         Target::Resource { verb, place } => named_by_selector(*verb, place, query),
@@ -226,9 +246,22 @@ fn may(
             Question::Resource { verb: verb.as_str(), place: named.as_ref().unwrap_or(place) }
         }
     };
+    if let Some(flow) = api.flows.of(caller, question).filter(|_| has_flow(target)) {
+        let _ = told.flow.set(flow);
+    }
     let decision = api.authorizer.decide(caller, question);
-    trail.decided(&decision);
+    told.trail.decided(&decision);
     authorize::allowed(decision, caller, question)
+}
+
+/// What goes to a node is not counted by Kubernetes, however long it takes.
+fn has_flow(target: &Target) -> bool {
+    match target {
+        Target::Resource { place, .. } | Target::Impossible { place, .. } => {
+            !verbs::nodes::lead_to(&place.group, &place.subresource)
+        }
+        Target::Plain { .. } => true,
+    }
 }
 
 /// A list or watch that selects one object by its name is about that object, and needs the right to no other.

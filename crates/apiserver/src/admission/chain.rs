@@ -40,10 +40,17 @@ pub(crate) struct Asked {
 }
 
 impl Admission {
-    pub fn new(switches: Switches, configuration: AdmissionConfiguration, services: Services) -> Self {
+    /// With what else is to be followed, so that who writes it is answered when this server knows.
+    pub fn new(
+        switches: Switches,
+        configuration: AdmissionConfiguration,
+        services: Services,
+        others: impl IntoIterator<Item = Arc<dyn Follows>>,
+    ) -> Self {
         let mut built = Built::new(configuration, services);
         PLUGINS.iter().filter(|(name, _)| switches.is_on(name)).for_each(|(name, _)| built.add(name));
         built.add_permanent();
+        built.followed.extend(others);
         let mut positions = Positions::default();
         built.followed.iter().for_each(|followed| positions.add(&**followed));
         Self { switches, plugins: built.plugins, followed: built.followed, positions }

@@ -4,7 +4,7 @@
 //! plugins look at what will be written. Which plugins have something to say about a resource is decided once per resource type.
 
 mod chain;
-mod follow;
+pub(crate) mod follow;
 mod plugins;
 mod request;
 mod switches;

@@ -12,6 +12,7 @@ mod conversion;
 mod custom;
 mod discovery;
 mod discretion;
+mod flows;
 mod indexing;
 mod lists;
 mod namespaces;

@@ -119,7 +119,7 @@ flags! {
     "Features" {
         "contention-profiling": Switch, Missing("false", NO_PROFILE), "profile locks";
         "debug-socket-path": Text, Missing("", NO_PROFILE), "socket for profiles";
-        "enable-priority-and-fairness": Switch, Needless("requests are limited by --max-requests-inflight and --max-mutating-requests-inflight; flow schemas are stored only"), "queue requests by flow schemas";
+        "enable-priority-and-fairness": Switch, Needless("requests are limited by --max-requests-inflight and --max-mutating-requests-inflight; answers name flow schemas, nobody queues"), "queue requests by flow schemas";
         "profiling": Switch, Needless(NO_PROFILE), "serve /debug/pprof";
     }
     "Authentication" {
