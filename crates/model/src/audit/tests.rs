@@ -1,3 +1,5 @@
+//! What policies make of requests, and what events look like.
+
 use serde_json::{Value, json};
 
 use super::*;

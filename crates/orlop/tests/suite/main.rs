@@ -1,6 +1,7 @@
 //! Tests that see everything: the real binary, started as a person starts it.
 
 mod access;
+mod audit;
 mod budgets;
 mod clients;
 mod daily;
