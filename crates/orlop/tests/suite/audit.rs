@@ -22,8 +22,8 @@ const POLICY: &str = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [\
 
 /// The events of requests with this verb to ConfigMaps that came over a connection: the controllers' do not.
 fn events(log: &Path, verb: &str) -> Vec<Value> {
-    let text = fs::read_to_string(log).unwrap();
-    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = fs::read_to_string(log).expect("there is a log");
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is an event"));
     let is_meant = |event: &Value| {
         event["verb"] == verb
             && event["objectRef"]["resource"] == "configmaps"
@@ -33,7 +33,7 @@ fn events(log: &Path, verb: &str) -> Vec<Value> {
 }
 
 fn stages(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["stage"].as_str().unwrap()).collect()
+    events.iter().map(|event| event["stage"].as_str().expect("an event has a stage")).collect()
 }
 
 #[tokio::test]
