@@ -4,6 +4,7 @@
 
 mod access;
 mod admission;
+mod audit;
 mod bodies;
 mod bootstrap;
 mod client;
