@@ -7,9 +7,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use super::file::{File, Rotation};
+use super::old::Old;
 
 /// Bytes that may wait for the disk before requests wait for it.
 const ROOM: usize = 4 << 20;
@@ -66,11 +69,23 @@ impl Log {
 
     /// Writes lines as they come, for ever.
     pub(crate) async fn keep(self: Arc<Self>) {
+        let mut tidying = JoinSet::new();
         loop {
             self.bell.notified().await;
             let log = Arc::clone(&self);
             // Writing waits for the disk, which no task of a request's may.
             let _ = tokio::task::spawn_blocking(move || log.flush()).await;
+            // Nobody waits until old files are compressed; two at once would get in each other's way.
+            let _ = tidying.try_join_next();
+            if tidying.is_empty()
+                && let Some(old) = self.untidy()
+            {
+                tidying.spawn_blocking(move || {
+                    if let Err(error) = old.tidy(Timestamp::now()) {
+                        tracing::warn!(%error, "old files of the audit log cannot be tidied up");
+                    }
+                });
+            }
         }
     }
 
@@ -87,6 +102,13 @@ impl Log {
             tracing::error!(%error, "events of the audit log are lost");
         }
         self.written.notify_waiters();
+    }
+
+    fn untidy(&self) -> Option<Old> {
+        match &mut *self.out.lock().unwrap_or_else(PoisonError::into_inner) {
+            Out::Standard => None,
+            Out::File(file) => file.untidy(),
+        }
     }
 
     fn pending(&self) -> MutexGuard<'_, Vec<u8>> {

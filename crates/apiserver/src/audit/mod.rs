@@ -5,6 +5,7 @@
 mod answer;
 mod file;
 mod log;
+mod old;
 mod source;
 mod trail;
 
