@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Switches};
 use crate::audit::Audit;
-use crate::auth::accounts::Accounts;
+use crate::auth::accounts::{Accounts, tracking};
 use crate::auth::rbac::{self, Kind, Rbac};
 use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts};
 use crate::body::Body;
@@ -204,7 +204,8 @@ impl Builder {
         let rbac = Arc::new(if has_roles { Rbac::default() } else { Rbac::fixed(bootstrap_index()) });
         let settings = self.service_accounts.map_or_else(ServiceAccounts::ephemeral, Ok)?;
         let address = self.address.map(|address| address.to_string()).unwrap_or_default();
-        let accounts = Arc::new(Accounts::new(settings, self.store.clone(), address));
+        let (accounts, uses) = Accounts::new(settings, self.store.clone(), address);
+        let accounts = Arc::new(accounts);
         self.authentication.accounts = Some(accounts.clone());
         let (catalog, position) = Catalog::new(self.registry);
         let services = Services::of(&self.store);
@@ -239,9 +240,10 @@ impl Builder {
         let is_fresh = bootstrap::lay_ground(&api, self.address).await?;
         let rest = bootstrap::complete(Arc::downgrade(&api.0), self.address, is_fresh);
         let flows = flow_control::keep(Arc::downgrade(&api.0));
+        let tokens = tracking::keep(Arc::downgrade(&api.0), uses);
         let rest = async {
             rest.await;
-            flows.await;
+            tokio::join!(flows, tokens);
         };
         let roles = has_roles.then(|| rbac::follow(api.store.clone(), api.rbac.clone()));
         api.spawn(async move {

@@ -24,6 +24,7 @@ use model::error::Error;
 use serde_json::Value;
 
 use crate::api::{ApiServer, Parts};
+use crate::auth::accounts::tracking;
 use crate::auth::{Connection, Identity};
 use crate::body::Body;
 use crate::flow_control;
@@ -55,6 +56,7 @@ pub(crate) async fn complete(api: Weak<Parts>, address: Option<SocketAddr>, is_f
         let api = ApiServer::of(parts);
         let made = async {
             make_rest(&api, address, is_fresh).await?;
+            tracking::begin(&api).await;
             flow_control::settle(&api).await
         };
         match made.await {

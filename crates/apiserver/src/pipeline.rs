@@ -147,7 +147,7 @@ where
 {
     let (head, body) = request.into_parts();
     let query = Query::parse(head.uri.query().unwrap_or(""));
-    let caller = api.authentication.identify(connection, &head.headers).await?;
+    let caller = api.authentication.identify(connection, &head.headers, &told.warnings).await?;
     api.authentication.lets_in(&caller, head.uri.path())?;
     told.trail.identify(&caller).await;
     bootstrap::until_complete(api, &caller, &target, &head.headers).await?;

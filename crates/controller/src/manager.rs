@@ -1,6 +1,7 @@
 //! Many controllers of one process: which of them are on, each with a client of its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use process::{Shutdown, pki::Signer, signing::SigningKey};
@@ -40,6 +41,8 @@ pub struct Settings {
     pub signing_key: Option<Arc<SigningKey>>,
     /// What signs the certificates of clients.
     pub signer: Option<Signer>,
+    /// How long a token that an account got by itself may be unused; a year where nobody says.
+    pub unused_tokens: Option<Duration>,
 }
 
 /// Which controllers are on.

@@ -133,6 +133,16 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) event_ttl: Duration,
 
+    /// Refuse tokens of Secrets that their account lists when they have not been used for so long, and delete them after as long again
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "8760h",
+        value_parser = go_flags::parse_duration,
+        help_heading = "What is kept in order"
+    )]
+    pub(crate) legacy_service_account_token_clean_up_period: Duration,
+
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 

@@ -37,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) controllers: Selection,
     /// How long events stay after they were last written; nothing for ever.
     pub(crate) event_ttl: Duration,
+    /// How long a token that an account got by itself may be unused.
+    pub(crate) unused_tokens: Duration,
     pub(crate) access: Access,
     /// The audit log.
     pub(crate) audit: Option<Auditing>,
@@ -112,6 +114,7 @@ impl Config {
             tokens,
             controllers,
             event_ttl: args.event_ttl,
+            unused_tokens: args.legacy_service_account_token_clean_up_period,
             access: Access::new(access)?,
             audit: args.audit.auditing()?,
             log: log.config(),

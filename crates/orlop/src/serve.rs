@@ -124,6 +124,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         root_ca: pki.ca.clone(),
         signing_key: Some(signing_key),
         signer: Some(pki.signer.clone()),
+        unused_tokens: Some(config.unused_tokens),
     };
     let is_shared = matches!(config.database, Database::Postgres(_));
     let shared_at = is_shared.then(|| address.clone());

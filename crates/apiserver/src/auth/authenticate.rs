@@ -12,6 +12,7 @@ use subtle::ConstantTimeEq;
 use super::Identity;
 use super::accounts::Accounts;
 use super::proxy::ProxyHeaders;
+use crate::warnings::Warnings;
 
 /// What the connection itself proves, found once when it was opened.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +133,12 @@ impl Authentication {
     }
 
     /// Who sent these headers over this connection. Without any credentials: the anonymous user.
-    pub async fn identify(&self, connection: &Connection, headers: &HeaderMap) -> Result<Identity, Error> {
+    pub(crate) async fn identify(
+        &self,
+        connection: &Connection,
+        headers: &HeaderMap,
+        warnings: &Warnings,
+    ) -> Result<Identity, Error> {
         let connection = match connection {
             Connection::Proxy(itself) => match self.proxies.identity(headers) {
                 Some(identity) => return Ok(identity),
@@ -149,7 +155,7 @@ impl Authentication {
             tracing::debug!(reason, "credentials refused");
             Err(Error::Unauthorized)
         };
-        match self.by_credentials(credentials, None).await {
+        match self.by_credentials(credentials, None, warnings).await {
             Ok(Some((identity, _))) => Ok(identity),
             Err(reason) => refused(&reason),
             Ok(None) => match connection {
@@ -163,9 +169,15 @@ impl Authentication {
 
     /// Whose token this is, whoever sends it, and for which of these audiences it is good; for those of this server if none
     /// are wanted.
-    pub async fn owner_of(&self, token: &str, wanted: &[String]) -> Result<(Identity, Vec<String>), String> {
+    pub(crate) async fn owner_of(
+        &self,
+        token: &str,
+        wanted: &[String],
+        warnings: &Warnings,
+    ) -> Result<(Identity, Vec<String>), String> {
         let credentials = Credentials { connection: &Connection::Bare, bearer: Some(token) };
-        match self.by_credentials(credentials, Some(wanted).filter(|wanted| !wanted.is_empty())).await {
+        let wanted = Some(wanted).filter(|wanted| !wanted.is_empty());
+        match self.by_credentials(credentials, wanted, warnings).await {
             Ok(found) => {
                 found.filter(|(_, audiences)| !audiences.is_empty()).ok_or_else(|| UNKNOWN.to_owned())
             }
@@ -177,6 +189,7 @@ impl Authentication {
         &self,
         credentials: Credentials<'_>,
         wanted: Option<&[String]>,
+        warnings: &Warnings,
     ) -> Result<Option<(Identity, Vec<String>)>, String> {
         let own = self.accounts.as_ref().map_or(&[][..], |accounts| &accounts.settings.audiences);
         let wanted = wanted.unwrap_or(own);
@@ -191,7 +204,7 @@ impl Authentication {
                 return agnostic(identity);
             }
             if let Some(accounts) = &self.accounts {
-                match Box::pin(accounts.verify(token, wanted)).await {
+                match Box::pin(accounts.verify(token, wanted, warnings)).await {
                     Ok(None) => {}
                     Ok(found) => return Ok(found),
                     Err(reason) => problem = Some(reason),
@@ -252,7 +265,7 @@ mod tests {
     }
 
     async fn identified(authentication: Authentication, text: Option<&str>) -> Result<Identity, Error> {
-        authentication.identify(&Connection::Bare, &headers(text)).await
+        authentication.identify(&Connection::Bare, &headers(text), &Warnings::default()).await
     }
 
     #[tokio::test]
@@ -268,10 +281,16 @@ mod tests {
         for bytes in [&b"Bearer s\xc3\xa9cret"[..], b"Bearer \xff"] {
             let mut odd = HeaderMap::new();
             odd.insert(AUTHORIZATION, http::HeaderValue::from_bytes(bytes).unwrap());
-            assert_eq!(authentication().identify(&Connection::Bare, &odd).await, Err(Error::Unauthorized));
+            assert_eq!(
+                authentication().identify(&Connection::Bare, &odd, &Warnings::default()).await,
+                Err(Error::Unauthorized)
+            );
         }
         let bad = Connection::BadCertificate("unknown authority".to_owned());
-        assert_eq!(authentication().identify(&bad, &headers(None)).await, Err(Error::Unauthorized));
+        assert_eq!(
+            authentication().identify(&bad, &headers(None), &Warnings::default()).await,
+            Err(Error::Unauthorized)
+        );
     }
 
     #[tokio::test]
@@ -319,14 +338,14 @@ mod tests {
         said.append("x-remote-group", "ops".parse().unwrap());
         said.append("x-remote-extra-acme.com%2fproject", "p".parse().unwrap());
         let trusting = authentication().with_proxies(ProxyHeaders::usual());
-        let proxy = Connection::Proxy(Box::new(Connection::Bare));
-        let jane = trusting.identify(&proxy, &said).await.unwrap();
+        let (proxy, none) = (Connection::Proxy(Box::new(Connection::Bare)), Warnings::default());
+        let jane = trusting.identify(&proxy, &said, &none).await.unwrap();
         assert_eq!(
             (jane.name.as_str(), jane.groups.join(" ")),
             ("jane", "dev ops system:authenticated".to_owned())
         );
         assert_eq!(jane.extra["acme.com/project"], ["p"]);
-        assert_eq!(trusting.identify(&Connection::Bare, &said).await, Ok(Identity::anonymous()));
-        assert_eq!(trusting.identify(&proxy, &headers(None)).await, Ok(Identity::anonymous()));
+        assert_eq!(trusting.identify(&Connection::Bare, &said, &none).await, Ok(Identity::anonymous()));
+        assert_eq!(trusting.identify(&proxy, &headers(None), &none).await, Ok(Identity::anonymous()));
     }
 }

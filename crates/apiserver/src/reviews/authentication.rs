@@ -40,7 +40,8 @@ impl Review for WhoseToken {
             }
             let wanted = spec(object, "audiences").cloned().unwrap_or_default();
             let wanted: Vec<String> = serde_json::from_value(wanted).unwrap_or_default();
-            let status = match asked.api.authentication.owner_of(token, &wanted).await {
+            let owner = asked.api.authentication.owner_of(token, &wanted, asked.warnings);
+            let status = match owner.await {
                 Ok((identity, audiences)) => {
                     json!({"authenticated": true, "user": user(&identity), "audiences": audiences})
                 }

@@ -17,6 +17,7 @@ use crate::body::Body;
 use crate::registry::Object;
 use crate::render;
 use crate::verbs::{Call, Writing, creation_time, set_managers};
+use crate::warnings::Warnings;
 
 /// Answers the objects of a type.
 pub trait Review: Send + Sync {
@@ -37,6 +38,7 @@ pub struct Asked<'a> {
     /// The namespace in the path; empty if there is none.
     pub namespace: &'a str,
     api: &'a ApiServer,
+    warnings: &'a Warnings,
 }
 
 /// The review of a built-in kind, if it is one.
@@ -58,7 +60,8 @@ pub(crate) async fn create(
     review: &dyn Review,
     mut object: Object,
 ) -> Result<Response<Body>, Error> {
-    let asked = Asked { caller: &call.caller, namespace: call.namespace(), api: &call.api };
+    let asked =
+        Asked { caller: &call.caller, namespace: call.namespace(), api: &call.api, warnings: &call.warnings };
     let tracked = Writing::new(call, creation_time()).track(None, &mut object);
     review.answer(&asked, &mut object).await?;
     if review.shows_managers() {

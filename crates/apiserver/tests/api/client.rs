@@ -16,6 +16,9 @@ use tower_service::Service;
 /// The configmaps of the namespace `default`.
 pub const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 
+/// The configmap of a fresh server, in the namespace `kube-system`.
+pub const OF_THE_SERVER: &str = "kube-apiserver-legacy-service-account-token-tracking";
+
 /// Nothing in these tests takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 

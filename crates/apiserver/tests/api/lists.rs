@@ -3,7 +3,7 @@
 use model::Revision;
 use serde_json::{Value, json};
 
-use crate::client::{CONFIGMAPS, Client, version};
+use crate::client::{CONFIGMAPS, Client, OF_THE_SERVER, version};
 
 async fn with_objects(count: usize) -> Client {
     let client = Client::new().await;
@@ -26,7 +26,8 @@ async fn a_list_is_in_key_order_and_its_version_starts_a_watch() {
     assert_eq!((list["kind"].as_str(), list["apiVersion"].as_str()), (Some("ConfigMapList"), Some("v1")));
     assert_eq!(names(&list), ["c0", "c1", "c2"]);
     assert!(list["items"][0].get("kind").is_none(), "items of a built-in list have no kind");
-    assert_eq!(names(&client.get("/api/v1/configmaps").await.json()), ["c0", "c1", "c2", "a"]);
+    let all = client.get("/api/v1/configmaps").await.json();
+    assert_eq!(names(&all), ["c0", "c1", "c2", "a", OF_THE_SERVER]);
     assert_eq!(version(&list), client.store.clock().await.unwrap().current.0);
     let empty = client.get("/api/v1/namespaces/default/secrets").await.json();
     assert_eq!(empty["items"], json!([]));

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const ISSUER: &str = "https://kubernetes.default.svc";
 
 /// A server, its key, and the uid of its service account `robot`.
@@ -38,12 +39,39 @@ impl Issuer {
         })
     }
 
+    /// What a token says that is kept in the secret `kept`.
+    fn claims_of_secret(&self) -> Value {
+        json!({
+            "iss": "kubernetes/serviceaccount",
+            "kubernetes.io/serviceaccount/namespace": "default",
+            "kubernetes.io/serviceaccount/secret.name": "kept",
+            "kubernetes.io/serviceaccount/service-account.name": "robot",
+            "kubernetes.io/serviceaccount/service-account.uid": self.uid,
+            "sub": "system:serviceaccount:default:robot",
+        })
+    }
+
+    /// Puts a token into the secret `kept`.
+    async fn keep(&self, token: &str) {
+        let secret = json!({
+            "metadata": {"name": "kept", "annotations": {"kubernetes.io/service-account.name": "robot"}},
+            "type": "kubernetes.io/service-account-token",
+            "data": {"token": STANDARD.encode(token)},
+        });
+        self.admin.create(SECRETS, &secret).await;
+    }
+
     /// What the server says of a token.
     async fn said_of(&self, token: &str) -> Value {
         let review = json!({"spec": {"token": token}});
         let answer = self.admin.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
         answer["status"].clone()
     }
+}
+
+/// What a review says of a token that is refused.
+fn error(text: &str) -> Value {
+    json!({"user": {}, "error": format!("[invalid bearer token, {text}]")})
 }
 
 fn signed(key: &SigningKey, algorithm: &str, claims: &Value) -> String {
@@ -99,32 +127,71 @@ async fn a_token_is_good_in_its_time_and_with_its_key_only() {
 #[tokio::test]
 async fn a_token_in_a_secret_is_good_as_long_as_it_is_there() {
     let issuer = Issuer::new().await;
-    let claims = json!({
-        "iss": "kubernetes/serviceaccount",
-        "kubernetes.io/serviceaccount/namespace": "default",
-        "kubernetes.io/serviceaccount/secret.name": "kept",
-        "kubernetes.io/serviceaccount/service-account.name": "robot",
-        "kubernetes.io/serviceaccount/service-account.uid": issuer.uid,
-        "sub": "system:serviceaccount:default:robot",
-    });
+    let claims = issuer.claims_of_secret();
     let token = signed(&issuer.key, "ES256", &claims);
-    let error = |text: &str| json!({"user": {}, "error": format!("[invalid bearer token, {text}]")});
     assert_eq!(issuer.said_of(&token).await, error("Token has been invalidated"));
-    let secret = json!({
-        "metadata": {"name": "kept", "annotations": {"kubernetes.io/service-account.name": "robot"}},
-        "type": "kubernetes.io/service-account-token",
-        "data": {"token": STANDARD.encode(&token)},
-    });
-    let secrets = "/api/v1/namespaces/default/secrets";
-    issuer.admin.create(secrets, &secret).await;
+    issuer.keep(&token).await;
     let status = issuer.said_of(&token).await;
     assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &json!([ISSUER])));
     let other = json!({"data": {"token": STANDARD.encode("another")}});
-    issuer.admin.merge(&format!("{secrets}/kept"), &other).await;
+    issuer.admin.merge(&format!("{SECRETS}/kept"), &other).await;
     assert_eq!(issuer.said_of(&token).await, error("Token does not match server's copy"));
     let mut nobody = claims.clone();
     nobody["sub"] = json!("system:serviceaccount:default:other");
     assert_eq!(issuer.said_of(&signed(&issuer.key, "ES256", &nobody)).await, error("sub claim is invalid"));
+}
+
+#[tokio::test]
+async fn the_use_of_a_token_in_a_secret_is_noted_and_one_that_is_marked_is_refused() {
+    const INVALID: &str = "kubernetes.io/legacy-token-invalid-since";
+    let issuer = Issuer::new().await;
+    let token = signed(&issuer.key, "ES256", &issuer.claims_of_secret());
+    issuer.keep(&token).await;
+    let mut secrets = issuer.admin.watch(&format!("{SECRETS}?watch=true")).await;
+    secrets.expect(&[("ADDED", "kept")]).await;
+    let path = format!("{SECRETS}/kept");
+
+    let review = async || {
+        let review = json!({"spec": {"token": token}});
+        issuer.admin.post("/apis/authentication.k8s.io/v1/tokenreviews", &review).await
+    };
+    let by_hand = review().await;
+    assert_eq!(
+        (by_hand.json()["status"]["authenticated"].clone(), by_hand.warnings()),
+        (json!(true), vec![])
+    );
+    let noted = secrets.next().await.unwrap()["object"]["metadata"]["labels"].clone();
+    let day = noted["kubernetes.io/legacy-token-last-used"].as_str().unwrap();
+    assert!(day.parse::<jiff::civil::Date>().is_ok(), "{noted}");
+
+    issuer.admin.merge(&format!("{ACCOUNTS}/robot"), &json!({"secrets": [{"name": "kept"}]})).await;
+    let warning = "Use tokens from the TokenRequest API or manually created secret-based tokens instead of \
+        auto-generated secret-based tokens.";
+    assert_eq!(review().await.warnings(), [format!("299 - \"{warning}\"")]);
+
+    issuer.admin.merge(&path, &json!({"metadata": {"labels": {INVALID: "2026-01-01"}}})).await;
+    let refusal = format!(
+        "the token in secret default/kept for service account default/robot has been marked invalid. Use tokens from the \
+         TokenRequest API or manually created secret-based tokens, or remove the '{INVALID}' label from the secret to \
+         temporarily allow use of this token"
+    );
+    assert_eq!(issuer.said_of(&token).await, error(&refusal));
+}
+
+#[tokio::test]
+async fn the_server_says_since_when_it_notes_the_use_of_tokens() {
+    const MAPS: &str = "/api/v1/namespaces/kube-system/configmaps";
+    let client = Client::new().await;
+    let path = format!("{MAPS}/kube-apiserver-legacy-service-account-token-tracking");
+    let since = client.get(&path).await.json()["data"]["since"].clone();
+    assert!(since.as_str().unwrap().parse::<jiff::civil::Date>().is_ok(), "{since}");
+    client.merge(&path, &json!({"data": {"since": "2020-01-01"}})).await;
+    let mut maps = client.watch(&format!("{MAPS}?watch=true&resourceVersion=0")).await;
+    assert_eq!(maps.next().await.unwrap()["object"]["data"]["since"], "2020-01-01");
+    client.merge(&path, &json!({"data": {"since": "soon"}})).await;
+    assert_eq!(maps.next().await.unwrap()["object"]["data"]["since"], "soon");
+    let mended = maps.next().await.unwrap()["object"]["data"]["since"].clone();
+    assert!(mended.as_str().unwrap().parse::<jiff::civil::Date>().is_ok(), "{mended}");
 }
 
 #[tokio::test]

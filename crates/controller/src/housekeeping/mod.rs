@@ -17,6 +17,7 @@ mod root_ca;
 mod service_accounts;
 mod signing;
 mod signing_requests;
+mod unused_tokens;
 mod views;
 mod volumes;
 
@@ -65,6 +66,11 @@ pub const CONTROLLERS: &[Entry] = &[
         name: "serviceaccount-token-controller",
         account: "tokens-controller",
         controller: |setup| Box::new(account_tokens::controller(setup)),
+    },
+    Entry {
+        name: "legacy-serviceaccount-token-cleaner-controller",
+        account: "legacy-service-account-token-cleaner",
+        controller: |setup| Box::new(unused_tokens::controller(setup)),
     },
     Entry {
         name: "root-ca-certificate-publisher-controller",

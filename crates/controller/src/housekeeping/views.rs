@@ -22,6 +22,8 @@ pub(super) struct Metadata {
     #[serde(deserialize_with = "or_default")]
     pub annotations: BTreeMap<String, String>,
     #[serde(deserialize_with = "or_default")]
+    pub labels: BTreeMap<String, String>,
+    #[serde(deserialize_with = "or_default")]
     pub finalizers: Vec<String>,
     #[serde(deserialize_with = "or_default")]
     pub owner_references: Vec<Owner>,

@@ -293,6 +293,39 @@ async fn secrets_get_tokens_that_are_good_until_their_account_goes() {
     assert!(who(&cluster.server, &token).await.is_err());
 }
 
+#[tokio::test]
+async fn tokens_that_accounts_list_are_refused_and_go_when_nobody_uses_them() {
+    const INVALID: &str = "kubernetes.io/legacy-token-invalid-since";
+    const USED: &str = "kubernetes.io/legacy-token-last-used";
+    let cluster = Cluster::start(&["--legacy-service-account-token-clean-up-period=1s"]).await;
+    let (maps, name) =
+        (cluster.api("v1 ConfigMap", "kube-system"), "kube-apiserver-legacy-service-account-token-tracking");
+    until(&maps, name, |map| map["data"]["since"].is_string()).await;
+    // Nobody is sure of what was used on the first day.
+    merge(&maps, name, "", json!({"data": {"since": "2020-01-01"}})).await;
+    let (secrets, accounts) =
+        (cluster.api("v1 Secret", "default"), cluster.api("v1 ServiceAccount", "default"));
+    make(&accounts, json!({"metadata": {"name": "robot"}, "secrets": [{"name": "listed"}]})).await;
+    for name in ["by-hand", "listed"] {
+        let annotations = json!({"kubernetes.io/service-account.name": "robot"});
+        let secret = json!({"metadata": {"name": name, "annotations": annotations}, "type": "kubernetes.io/service-account-token"});
+        make(&secrets, secret).await;
+    }
+    let is_refused = |secret: &Value| {
+        secret["metadata"]["labels"][INVALID].is_string() && secret["data"]["token"].is_string()
+    };
+    let refused = until(&secrets, "listed", is_refused).await;
+    let token = String::from_utf8(base64(refused["data"]["token"].as_str().unwrap())).unwrap();
+    assert!(who(&cluster.server, &token).await.is_err());
+    // Who tries all the same is noted, and it stays.
+    until(&secrets, "listed", |secret| secret["metadata"]["labels"][USED].is_string()).await;
+    let long_ago = json!({INVALID: "2020-01-01", USED: "2020-01-01"});
+    merge(&secrets, "listed", "", json!({"metadata": {"labels": long_ago}})).await;
+    gone(&secrets, "listed").await;
+    let by_hand = until(&secrets, "by-hand", |secret| secret["data"]["token"].is_string()).await;
+    assert!(by_hand["metadata"]["labels"][INVALID].is_null(), "{by_hand}");
+}
+
 /// Whom the server takes the holder of a token for.
 async fn who(server: &Server, token: &str) -> kube::Result<String> {
     let mut config = Config::new(format!("https://{}", server.address).parse().expect("an address"));

@@ -3,6 +3,7 @@
 mod claims;
 mod issue;
 mod publish;
+pub(crate) mod tracking;
 mod verified;
 mod verify;
 
@@ -15,6 +16,7 @@ use store::Store;
 pub(crate) use claims::{Bound, Reference};
 
 use super::Identity;
+use tracking::{Ledger, Uses};
 
 /// The name of an issuer, and of an audience, where nobody chooses another.
 const ISSUER: &str = "https://kubernetes.default.svc";
@@ -68,6 +70,7 @@ impl ServiceAccounts {
 pub(crate) struct Accounts {
     pub settings: ServiceAccounts,
     store: Store,
+    ledger: Ledger,
     /// Where the server is, for who asks for its keys.
     address: String,
     /// Tokens whose signature is known to be right.
@@ -75,8 +78,10 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    pub fn new(settings: ServiceAccounts, store: Store, address: String) -> Self {
-        Self { settings, store, address, verified: verified::Verified::default() }
+    /// With what is to be taken down of the use of tokens.
+    pub fn new(settings: ServiceAccounts, store: Store, address: String) -> (Self, Uses) {
+        let (ledger, uses) = Ledger::new();
+        (Self { settings, store, ledger, address, verified: verified::Verified::default() }, uses)
     }
 }
 

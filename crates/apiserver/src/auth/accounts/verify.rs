@@ -10,11 +10,13 @@ use subtle::ConstantTimeEq;
 
 use super::claims::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
 use super::{Accounts, Identity, account_of, verified};
+use crate::warnings::Warnings;
 
 /// The issuer of tokens that are kept in secrets.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// How far clocks may be apart, in seconds.
 const LEEWAY: i64 = 60;
+const AUTO_GENERATED: &str = "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.";
 const INVALIDATED: &str = "service account token has been invalidated";
 
 /// As much of an object as has to be known.
@@ -24,6 +26,14 @@ struct Known {
     metadata: Metadata,
     #[serde(default)]
     data: Data,
+    #[serde(default)]
+    secrets: Vec<Named>,
+}
+
+#[derive(Default, Deserialize)]
+struct Named {
+    #[serde(default)]
+    name: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -38,6 +48,8 @@ struct Metadata {
 struct Labels {
     #[serde(rename = "kubernetes.io/legacy-token-invalid-since")]
     invalid_since: Option<String>,
+    #[serde(rename = "kubernetes.io/legacy-token-last-used")]
+    last_used: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -65,6 +77,7 @@ impl Accounts {
         &self,
         token: &str,
         wanted: &[String],
+        warnings: &Warnings,
     ) -> Result<Option<(Identity, Vec<String>)>, String> {
         let Some(claims) = self.signed(token)? else { return Ok(None) };
         let is_legacy = claims.iss == LEGACY_ISSUER;
@@ -81,7 +94,7 @@ impl Accounts {
         }
         let now = Timestamp::now().as_second();
         let identity = match &claims.kubernetes {
-            _ if is_legacy => self.of_secret(token, &claims.sub, &claims.legacy).await?,
+            _ if is_legacy => self.of_secret(token, &claims.sub, &claims.legacy, warnings).await?,
             bound => self.of_claims(&claims, &bound.clone().unwrap_or_default(), now).await?,
         };
         Ok(Some((identity, audiences)))
@@ -178,7 +191,13 @@ impl Accounts {
     }
 
     /// A token that is kept in a secret.
-    async fn of_secret(&self, token: &str, subject: &str, legacy: &Legacy) -> Result<Identity, String> {
+    async fn of_secret(
+        &self,
+        token: &str,
+        subject: &str,
+        legacy: &Legacy,
+        warnings: &Warnings,
+    ) -> Result<Identity, String> {
         let Legacy { name, uid, secret, namespace } = legacy;
         for (claim, value) in [
             ("sub", subject),
@@ -210,8 +229,17 @@ impl Accounts {
         if account.uid != *uid {
             return Err(format!("ServiceAccount UID ({}) does not match claim ({uid})", account.uid));
         }
-        if kept.known.metadata.labels.invalid_since.is_some_and(|since| !since.is_empty()) {
-            return Err(format!("the token in secret {namespace}/{secret} has been marked invalid"));
+        let Labels { invalid_since, last_used } = kept.known.metadata.labels;
+        self.ledger.note(namespace, secret, &kept.uid, last_used.as_deref(), Timestamp::now());
+        if invalid_since.is_some_and(|since| !since.is_empty()) {
+            return Err(format!(
+                "the token in secret {namespace}/{secret} for service account {namespace}/{name} has been marked invalid. \
+                 Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the \
+                 'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token"
+            ));
+        }
+        if account.known.secrets.iter().any(|named| named.name == *secret) {
+            warnings.add(AUTO_GENERATED);
         }
         Ok(Identity { uid: uid.clone(), ..Identity::service_account(namespace, name) })
     }

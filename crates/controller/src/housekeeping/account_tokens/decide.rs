@@ -39,7 +39,7 @@ pub(super) struct Missing {
 }
 
 /// The name of the account that a Secret is for, and its uid where it says that.
-pub(super) fn account(secret: &Metadata) -> Option<(&str, &str)> {
+pub(in crate::housekeeping) fn account(secret: &Metadata) -> Option<(&str, &str)> {
     let annotation = |key: &str| secret.annotations.get(key).map(String::as_str);
     let name = annotation(NAME).filter(|name| !name.is_empty())?;
     Some((name, annotation(UID).unwrap_or_default()))

@@ -8,7 +8,8 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::decide::{Missing, NAME, Secret, Step, UID, account, decide};
+pub(super) use self::decide::account;
+use self::decide::{Missing, NAME, Secret, Step, UID, decide};
 use super::following::Following;
 use super::kinds::{SECRETS, SERVICE_ACCOUNTS};
 use super::views::{Bare, There};
