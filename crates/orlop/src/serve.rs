@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// What the store may take to close. Every acknowledged write is safe before it begins.
-pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a stop takes beside the requests that are still to be answered.
 pub(crate) const STOP_TIME: Duration = Duration::from_secs(1);

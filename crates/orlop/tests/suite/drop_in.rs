@@ -63,8 +63,15 @@ async fn a_server_goes_on_when_its_store_is_started_again() {
         format!("--listen-client-urls={}", etcd.url),
     ];
     let _again = assets.start("etcd", &arguments);
-    // The client asks again while there is no store.
-    server.create("after").await;
+    // Clients ask again while there is no store.
+    let made = async {
+        while let Err(error) = server.try_to_create("after").await {
+            if matches!(&error, kube::Error::Api(status) if status.is_already_exists()) {
+                break;
+            }
+        }
+    };
+    timeout(PATIENCE, made).await.expect("the store is found again");
     assert_eq!(server.names().await, ["after", "before"]);
 }
 

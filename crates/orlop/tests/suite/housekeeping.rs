@@ -19,7 +19,7 @@ use crate::{
 /// Objects that go with their owner.
 const OWNED: usize = 10_000;
 /// Objects of a namespace.
-const INSIDE: usize = 3_000;
+const INSIDE: usize = 10_000;
 /// Objects that stay.
 const FEW: usize = 50;
 /// Without what a controller puts into each namespace.

@@ -197,9 +197,13 @@ impl Server {
     }
 
     pub async fn create(&self, name: &str) {
+        self.try_to_create(name).await.expect("the name is free");
+    }
+
+    pub async fn try_to_create(&self, name: &str) -> kube::Result<ConfigMap> {
         let mut object = ConfigMap::default();
         object.metadata.name = Some(name.to_owned());
-        self.configmaps().create(&PostParams::default(), &object).await.expect("the name is free");
+        self.configmaps().create(&PostParams::default(), &object).await
     }
 
     pub async fn names(&self) -> Vec<String> {
