@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, SystemTime},
 };
 
@@ -215,9 +216,18 @@ impl Server {
 
 const HEALTHY: &str = r#"{"health":"true","reason":""}"#;
 
+/// A port that nobody uses, each time another one. It is none of those that the system gives to whoever takes any: another test
+/// could get it before the process that it is for.
 pub fn free_port() -> u16 {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    free.expect("there are free ports").port()
+    const FIRST: u32 = 10_000;
+    const MANY: u32 = 20_000;
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    // Other processes that run these tests begin elsewhere.
+    let start = std::process::id().wrapping_mul(101);
+    let next = || FIRST + start.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % MANY;
+    let ports = std::iter::repeat_with(|| u16::try_from(next()).expect("it is small"));
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.take(MANY as usize).find(is_free).expect("there are free ports")
 }
 
 /// An answer over plain HTTP, head and body.
