@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::Utf8Error;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 pub use yaml::{parse_yaml, to_yaml};
@@ -187,13 +188,17 @@ impl<'de> Visitor<'de> for &mut Notes {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
             self.spend::<A::Error>(key.len())?;
-            if map.contains_key(&key) {
-                self.note(format!(".{key}"));
+            let entry = map.entry(key);
+            if matches!(entry, Entry::Occupied(_)) {
+                self.note(format!(".{}", entry.key()));
             }
             let known = self.duplicates.len();
             let value = access.next_value_seed(&mut *self)?;
-            self.prefix(known, || format!(".{key}"));
-            map.insert(key, value);
+            self.prefix(known, || format!(".{}", entry.key()));
+            match entry {
+                Entry::Occupied(mut entry) => drop(entry.insert(value)),
+                Entry::Vacant(entry) => drop(entry.insert(value)),
+            }
         }
         self.leave();
         Ok(Value::Object(map))

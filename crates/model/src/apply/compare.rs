@@ -55,24 +55,53 @@ impl<'a> Delta<'a> {
 }
 
 fn walk<'a>(node: Node<'a>, old: Option<&'a Value>, new: Option<&'a Value>) -> Result<Delta<'a>, String> {
-    let (mut delta, is_leaf) = match (old, new) {
-        (None, None) => return Ok(Delta::default()),
-        (Some(value), None) | (None, Some(value)) => handle(node.form(value), old, new)?,
-        (Some(a), Some(b)) => {
-            let (was, is) = (node.form(a), node.form(b));
-            let (delta, is_leaf) = handle(is, old, new)?;
-            if same_form(was, is) {
-                (delta, is_leaf)
-            } else {
-                (handle(was, old, new)?.0.join(delta), is_leaf)
-            }
+    match (old, new) {
+        (None, None) => Ok(Delta::default()),
+        (Some(old), None) => Ok(Delta { removed: whole(node, old)?, ..Delta::default() }),
+        (None, Some(new)) => Ok(Delta { changed: whole(node, new)?, ..Delta::default() }),
+        (Some(old), Some(new)) => {
+            let (was, is) = (node.form(old), node.form(new));
+            let delta = handle(is, old, new)?;
+            Ok(if same_form(was, is) { delta } else { handle(was, old, new)?.join(delta) })
         }
-    };
-    if !is_leaf {
-        delta.changed.member |= old.is_none();
-        delta.removed.member |= new.is_none();
     }
-    Ok(delta)
+}
+
+/// All of a value that came or went: itself, and what is owned apart from it.
+fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Part<'a>, String> {
+    let children = match (node.form(value), value) {
+        (Form::List(list), Value::Array(items)) if !matches!(list.relation, Relation::Atomic) => {
+            whole_items(list, items)?
+        }
+        (Form::Map(map), Value::Object(fields)) if !map.atomic => whole_fields(map, fields)?,
+        _ => FieldSet::new(),
+    };
+    Ok(Part { member: true, children })
+}
+
+fn whole_fields<'a>(map: Mapping<'a>, fields: &'a Map<String, Value>) -> Result<FieldSet<'a>, String> {
+    let mut set = FieldSet::with_room(fields.len());
+    for (name, value) in fields {
+        let Some(node) = map.child(name) else { continue };
+        set.put(Element::field(name), whole(node, value)?);
+    }
+    Ok(set)
+}
+
+/// Of items with the same key nobody owns a part.
+fn whole_items<'a>(list: List<'a>, items: &'a [Value]) -> Result<FieldSet<'a>, String> {
+    let mut all: Vec<Item<'a>> = Vec::with_capacity(items.len());
+    identify(list, items, false, &mut all)?;
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut set = FieldSet::with_room(all.len());
+    for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
+        let part = match same {
+            [(_, _, item)] => whole(list.item, item)?,
+            _ => Part::MEMBER,
+        };
+        set.put(taken(same), part);
+    }
+    Ok(set)
 }
 
 fn same_form(a: Form<'_>, b: Form<'_>) -> bool {
@@ -82,44 +111,34 @@ fn same_form(a: Form<'_>, b: Form<'_>) -> bool {
     )
 }
 
-/// What a form finds, and whether the value is one thing to it.
-fn handle<'a>(
-    form: Form<'a>,
-    old: Option<&'a Value>,
-    new: Option<&'a Value>,
-) -> Result<(Delta<'a>, bool), String> {
+/// What a form finds in two states of a value.
+fn handle<'a>(form: Form<'a>, old: &'a Value, new: &'a Value) -> Result<Delta<'a>, String> {
     match form {
-        Form::Scalar(_) => Ok((leaf(old, new), true)),
+        Form::Scalar(_) => Ok(leaf(old, new)),
         Form::List(list) => {
             let (was, is) = (items(old), items(new));
             if matches!(list.relation, Relation::Atomic) || was.is_empty() && is.is_empty() {
-                return Ok((leaf(old, new), true));
+                return Ok(leaf(old, new));
             }
-            Ok((of_items(list, was, is)?, false))
+            of_items(list, was, is)
         }
         Form::Map(map) => {
-            let (was, is) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
+            let (was, is) = (old.as_object(), new.as_object());
             let is_empty = |map: Option<&Map<String, Value>>| map.is_none_or(Map::is_empty);
             if map.atomic || is_empty(was) && is_empty(is) {
-                return Ok((leaf(old, new), true));
+                return Ok(leaf(old, new));
             }
-            Ok((of_fields(map, was, is)?, false))
+            of_fields(map, was, is)
         }
     }
 }
 
-fn leaf<'a>(old: Option<&Value>, new: Option<&Value>) -> Delta<'a> {
-    let mut delta = Delta::default();
-    match (old, new) {
-        (Some(_), None) => delta.removed.member = true,
-        (Some(old), Some(new)) => delta.changed.member = !equal(old, new),
-        (None, _) => delta.changed.member = true,
-    }
-    delta
+fn leaf<'a>(old: &Value, new: &Value) -> Delta<'a> {
+    Delta { changed: Part { member: !equal(old, new), ..Part::default() }, ..Delta::default() }
 }
 
-fn items(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 fn of_fields<'a>(
@@ -128,10 +147,6 @@ fn of_fields<'a>(
     new: Option<&'a Map<String, Value>>,
 ) -> Result<Delta<'a>, String> {
     let mut delta = Delta::default();
-    if old.is_none() {
-        // All of it is new.
-        delta.changed.children = FieldSet::with_room(new.map_or(0, Map::len));
-    }
     let mut was = old.into_iter().flatten().peekable();
     let mut is = new.into_iter().flatten().peekable();
     loop {
@@ -167,12 +182,8 @@ type Item<'a> = (Element<'a>, bool, &'a Value);
 /// Items are compared with those that have the same key. Of a key that comes more than once the items are compared as a whole.
 fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<Delta<'a>, String> {
     let mut all: Vec<Item<'a>> = Vec::with_capacity(old.len() + new.len());
-    for (is_new, side) in [(false, old), (true, new)] {
-        for (at, item) in side.iter().enumerate() {
-            let element = list.element(item).map_err(|problem| format!("element {at}: {problem}"))?;
-            all.push((element, is_new, item));
-        }
-    }
+    identify(list, old, false, &mut all)?;
+    identify(list, new, true, &mut all)?;
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let mut delta = Delta::default();
     for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
@@ -196,7 +207,25 @@ fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<De
                 inner
             }
         };
-        delta.put(std::mem::replace(&mut same[0].0, Element::Index(0)), inner);
+        delta.put(taken(same), inner);
     }
     Ok(delta)
+}
+
+fn identify<'a>(
+    list: List<'a>,
+    items: &'a [Value],
+    is_new: bool,
+    all: &mut Vec<Item<'a>>,
+) -> Result<(), String> {
+    for (at, item) in items.iter().enumerate() {
+        let element = list.element(item).map_err(|problem| format!("element {at}: {problem}"))?;
+        all.push((element, is_new, item));
+    }
+    Ok(())
+}
+
+/// What identifies items that are the same.
+fn taken<'a>(same: &mut [Item<'a>]) -> Element<'a> {
+    std::mem::replace(&mut same[0].0, Element::Index(0))
 }

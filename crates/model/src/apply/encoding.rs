@@ -40,9 +40,22 @@ impl<'a> FieldSet<'a> {
 }
 
 fn write_name(element: &Element<'_>, out: &mut String, scratch: &mut String) {
+    if let Element::Field(name) = element
+        && is_plain(name)
+    {
+        out.push_str("\"f:");
+        out.push_str(name);
+        out.push('"');
+        return;
+    }
     scratch.clear();
     element.write(scratch);
     push_text(out, scratch);
+}
+
+/// Whether a JSON string has a text as it is. Every byte is looked at, so that many are looked at together.
+fn is_plain(text: &str) -> bool {
+    !text.bytes().fold(false, |found, byte| found | (byte < b' ') | (byte == b'"') | (byte == b'\\'))
 }
 
 /// Writes a JSON string. What needs the rarer escapes is left to the library.

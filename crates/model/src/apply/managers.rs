@@ -123,7 +123,7 @@ impl<'a> Managers<'a> {
         if self.is_empty() {
             return None;
         }
-        let mut out = String::with_capacity(512);
+        let mut out = String::with_capacity(2048);
         for manager in &self.entries {
             out.push(if out.is_empty() { '[' } else { ',' });
             write(manager, &mut out);
