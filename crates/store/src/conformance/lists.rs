@@ -129,3 +129,14 @@ pub(super) async fn an_empty_database_has_a_version(factory: Factory) {
     assert_eq!((page.items.len(), page.more, page.total), (0, false, Some(0)));
     assert_eq!(kit.revision().await, page.revision);
 }
+
+pub(super) async fn many_objects_are_read_at_once_each_by_who_asked_for_it(factory: Factory) {
+    let kit = Kit::new(&factory).await;
+    let objects: Vec<Object> = (0..100).map(|number| object(&format!("ns/{number}"))).collect();
+    for (number, object) in objects.iter().enumerate().filter(|(number, _)| number % 3 > 0) {
+        kit.write(object.clone().data(number.to_string()).create()).await;
+    }
+    let found = futures::future::join_all(objects.iter().map(|object| kit.data(object, None))).await;
+    let expected = (0..100).map(|number| (number % 3 > 0).then(|| number.to_string()));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}

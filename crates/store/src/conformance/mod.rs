@@ -137,6 +137,7 @@ cases! { $
         a_namespace_is_listed_alone,
         a_position_outside_of_the_namespace_is_honoured,
         an_empty_database_has_a_version,
+        many_objects_are_read_at_once_each_by_who_asked_for_it,
     ]
     older_reads: [
         a_get_at_an_older_revision_shows_the_object_as_it_was,

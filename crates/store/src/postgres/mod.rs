@@ -13,6 +13,7 @@ mod bell;
 mod commit;
 mod compact;
 mod failure;
+mod gets;
 mod limits;
 mod list;
 mod locks;

@@ -8,6 +8,7 @@ use model::{ObjectKey, Resource, Revision};
 use tokio_postgres::Row;
 
 use super::failure::corrupt;
+use super::gets::of_key;
 use super::limits::is_storable;
 use super::readers::{Query, Readers};
 use super::rows::{self, get, integer, optional_revision};
@@ -16,13 +17,6 @@ use crate::listing::{as_of, not_compacted};
 use crate::types::{ClockState, Error, Stored};
 
 const CLOCK: &str = "SELECT t.revision, m.compacted FROM clock t CROSS JOIN compaction m";
-
-const HEAD: &str = "
-    SELECT h.revision, c.uid, c.version_at, c.value
-    FROM heads h LEFT JOIN LATERAL (
-        SELECT c.uid, c.version_at, c.value FROM changes c WHERE c.revision = h.revision OFFSET 0
-    ) c ON true
-    WHERE h.resource = $1 AND h.namespace = $2 AND h.name = $3";
 
 /// The head, if it was current then, or the version that was superseded since.
 const VERSION: &str = "
@@ -109,29 +103,15 @@ pub async fn object(
             Some(_) => as_of(at, clock(readers).await?).map(|_| None),
         };
     }
-    let sql = if at.is_some() { VERSION } else { HEAD };
-    let query = Query::new(sql)
-        .with(key.resource.as_str().to_owned())
-        .with(key.namespace.clone())
-        .with(key.name.clone());
-    let Some(revision) = at else {
-        let found = readers.query(query).await?;
-        return found.first().map(|row| stored(row, 0, key)).transpose();
-    };
-    let found = readers.query(query.with(integer(revision))).await?;
+    let Some(revision) = at else { return readers.get(key.clone()).await };
+    let found = readers.query(of_key(Query::new(VERSION), key).with(integer(revision))).await?;
     let row = first(&found)?;
     as_of(at, rows::clock(row, 0)?)?;
     match optional_revision(row, 2)? {
         None => Ok(None),
-        Some(_) => stored(row, 2, key).map(Some),
+        Some(then) if get::<Option<&str>>(row, 3)?.is_none() => Err(missing(then)),
+        Some(_) => rows::stored(row, 2, key.clone()).map(Some),
     }
-}
-
-fn stored(row: &Row, column: usize, key: &ObjectKey) -> Result<Stored, Error> {
-    if get::<Option<&str>>(row, column + 1)?.is_none() {
-        return Err(missing(rows::revision(row, column)?));
-    }
-    rows::stored(row, column, key.clone())
 }
 
 /// A piece of the log.
@@ -205,10 +185,9 @@ pub fn missing(revision: Revision) -> Error {
 
 /// All statements, with what they are for and how many parameters they have.
 #[cfg(test)]
-pub fn statements() -> [(&'static str, &'static str, usize); 6] {
+pub fn statements() -> [(&'static str, &'static str, usize); 5] {
     [
         ("clock", CLOCK, 0),
-        ("head", HEAD, 3),
         ("version", VERSION, 4),
         ("log", LOG, 3),
         ("log of a resource", LOG_OF_RESOURCE, 4),

@@ -1,4 +1,5 @@
-//! The sessions that read: a few tasks, each with a session of its own, take queries from one queue.
+//! The sessions that read: a few tasks, each with a session of its own, take queries from one queue, and all single objects that
+//! somebody waits for from another.
 //!
 //! A query runs in such a task and not in its caller: a caller that stops polling in the middle (a client that does not read
 //! its list) would otherwise keep a session from everybody else.
@@ -7,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::ObjectKey;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -14,11 +16,15 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::failure::{Failure, closed};
+use super::gets::{self, Get};
 use super::session::{Connector, Gate, Session};
-use crate::types::Error;
+use crate::types::{Error, Stored};
 
 /// Queries that may wait; more callers wait for a place.
 const QUEUE: usize = 1024;
+
+/// Objects that one statement reads.
+const GETS: usize = 32;
 
 /// A caller waits no longer than this, in the queue and for the answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -80,29 +86,66 @@ struct Job {
 /// Where queries go.
 pub struct Readers {
     jobs: mpsc::Sender<Job>,
+    gets: mpsc::Sender<Get>,
+}
+
+/// Where they wait.
+struct Queued {
+    jobs: mpsc::Receiver<Job>,
+    gets: mpsc::Receiver<Get>,
+}
+
+/// What a session does next.
+enum Work {
+    Query(Job),
+    Gets(Vec<Get>),
+}
+
+impl Queued {
+    async fn next(&mut self) -> Option<Work> {
+        let mut gets = Vec::new();
+        tokio::select! {
+            Some(job) = self.jobs.recv() => Some(Work::Query(job)),
+            1.. = self.gets.recv_many(&mut gets, GETS) => Some(Work::Gets(gets)),
+            else => None,
+        }
+    }
 }
 
 impl Readers {
     /// Starts so many tasks.
     pub fn start(connector: &Arc<Connector>, count: usize, tasks: &mut JoinSet<()>) -> Self {
-        let (jobs, queued) = mpsc::channel(QUEUE);
-        let queued = Arc::new(Mutex::new(queued));
+        let (jobs, queued_jobs) = mpsc::channel(QUEUE);
+        let (gets, queued_gets) = mpsc::channel(QUEUE);
+        let queued = Arc::new(Mutex::new(Queued { jobs: queued_jobs, gets: queued_gets }));
         for _ in 0..count.max(1) {
             let reader = Reader { connector: Arc::clone(connector), session: None, gate: Gate::default() };
             tasks.spawn(reader.serve(Arc::clone(&queued)));
         }
-        Self { jobs }
+        Self { jobs, gets }
     }
 
     /// Runs a query on the next session that is free.
     pub async fn query(&self, query: Query) -> Result<Vec<Row>, Error> {
-        let asking = async {
-            let (answer, answered) = oneshot::channel();
-            self.jobs.send(Job { query, answer }).await.map_err(|_| closed())?;
-            answered.await.map_err(|_| closed())?
-        };
-        timeout(PATIENCE, asking).await.unwrap_or_else(|_| Err(Failure::Late.into()))
+        ask(&self.jobs, |answer| Job { query, answer }).await
     }
+
+    /// Reads an object, together with others that somebody waits for.
+    pub async fn get(&self, key: ObjectKey) -> Result<Option<Stored>, Error> {
+        ask(&self.gets, |answer| Get { key, answer }).await
+    }
+}
+
+async fn ask<J, T>(
+    queue: &mpsc::Sender<J>,
+    job: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> J,
+) -> Result<T, Error> {
+    let asking = async {
+        let (answer, answered) = oneshot::channel();
+        queue.send(job(answer)).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
+    };
+    timeout(PATIENCE, asking).await.unwrap_or_else(|_| Err(Failure::Late.into()))
 }
 
 struct Reader {
@@ -112,13 +155,13 @@ struct Reader {
 }
 
 impl Reader {
-    async fn serve(mut self, queued: Arc<Mutex<mpsc::Receiver<Job>>>) {
-        let next = || async { queued.lock().await.recv().await };
+    async fn serve(mut self, queued: Arc<Mutex<Queued>>) {
+        let next = || async { queued.lock().await.next().await };
         loop {
-            let job = match &mut self.session {
+            let work = match &mut self.session {
                 None => next().await,
                 Some(session) => tokio::select! {
-                    job = next() => job,
+                    work = next() => work,
                     // A lost session is noticed while it is idle, and not by the next query.
                     () = session.driver.lost() => {
                         self.session = None;
@@ -126,9 +169,17 @@ impl Reader {
                     }
                 },
             };
-            let Some(Job { query, answer }) = job else { return };
-            if !answer.is_closed() {
-                let _ = answer.send(self.run(&query).await);
+            match work {
+                None => return,
+                Some(Work::Query(Job { answer, .. })) if answer.is_closed() => {}
+                Some(Work::Query(Job { query, answer })) => {
+                    let _ = answer.send(self.run(&query).await);
+                }
+                Some(Work::Gets(mut gets)) => {
+                    gets.retain(|get| !get.answer.is_closed());
+                    let found = self.run(&gets::query(&gets)).await;
+                    gets::answer(gets, found);
+                }
             }
         }
     }

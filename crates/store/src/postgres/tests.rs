@@ -126,7 +126,9 @@ fn statements() -> Vec<Prepared> {
     let mut add = |what: &str, sql: &str, parameters| {
         all.push(Prepared { what: what.to_owned(), order: Order::Natural, sql: sql.to_owned(), parameters });
     };
-    for (what, sql, parameters) in read::statements().into_iter().chain(compact::statements()) {
+    for (what, sql, parameters) in
+        read::statements().into_iter().chain(gets::statements()).chain(compact::statements())
+    {
         add(what, sql, parameters);
     }
     for keys in [1, 2] {
