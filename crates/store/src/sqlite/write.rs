@@ -9,7 +9,7 @@ use rusqlite::{Connection, Transaction as Tx, TransactionBehavior, params};
 use super::error::{corrupt, unavailable};
 use super::read::{attributes, bytes, clock, integer, revision, text};
 use crate::engine::{Committed, Transaction};
-use crate::plan::{CountMove, Head, HeadMove, Plan, Wanted, plan, target_letter, wanted};
+use crate::plan::{CountMove, Entry, Head, HeadMove, Plan, Superseded, Wanted, plan, target_letter, wanted};
 use crate::types::Error;
 
 /// Commits a batch.
@@ -58,24 +58,12 @@ fn load(tx: &Tx<'_>, wanted: &[Wanted<'_>]) -> Result<HashMap<ObjectKey, Head>, 
 }
 
 fn apply(tx: &Tx<'_>, plan: &Plan, at: i64) -> Result<(), Error> {
-    append(tx, plan, at).map_err(unavailable)?;
-    let mut keep = tx
-        .prepare_cached(
-            "INSERT INTO history (resource, namespace, name, revision, superseded_by) VALUES (?, ?, ?, ?, ?)",
-        )
+    append(tx, plan, at)
+        .and_then(|()| keep(tx, plan))
+        .and_then(|()| move_heads(tx, plan))
+        .and_then(|()| index(tx, plan))
+        .and_then(|()| plan.counts.iter().try_for_each(|count| add_count(tx, count)))
         .map_err(unavailable)?;
-    for row in &plan.history {
-        let (revision, by) = (integer(row.revision), integer(row.by));
-        keep.execute(params![row.key.resource.as_str(), row.key.namespace, row.key.name, revision, by])
-            .map_err(unavailable)?;
-    }
-    for head in &plan.heads {
-        move_head(tx, head).map_err(unavailable)?;
-        index(tx, head).map_err(unavailable)?;
-    }
-    for count in &plan.counts {
-        add_count(tx, count).map_err(unavailable)?;
-    }
     let ticked = tx
         .prepare_cached("UPDATE clock SET revision = ?1 WHERE revision < ?1")
         .and_then(|mut statement| statement.execute([integer(plan.revision)]))
@@ -107,50 +95,56 @@ fn append(tx: &Tx<'_>, plan: &Plan, at: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn move_head(tx: &Tx<'_>, head: &HeadMove) -> rusqlite::Result<()> {
-    let (resource, namespace, name) = (head.key.resource.as_str(), &head.key.namespace, &head.key.name);
-    match head.revision {
-        Some(revision) => tx
-            .prepare_cached(
-                "INSERT INTO heads (resource, namespace, name, revision) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (resource, namespace, name) DO UPDATE SET revision = excluded.revision",
-            )?
-            .execute(params![resource, namespace, name, integer(revision)])?,
-        None => tx
-            .prepare_cached("DELETE FROM heads WHERE resource = ?1 AND namespace = ?2 AND name = ?3")?
-            .execute(params![resource, namespace, name])?,
-    };
+fn keep(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
+    let mut keep = tx.prepare_cached(
+        "INSERT INTO history (resource, namespace, name, revision, superseded_by) VALUES (?, ?, ?, ?, ?)",
+    )?;
+    for Superseded { key, revision, by } in &plan.history {
+        let (revision, by) = (integer(*revision), integer(*by));
+        keep.execute(params![key.resource.as_str(), key.namespace, key.name, revision, by])?;
+    }
     Ok(())
 }
 
-fn index(tx: &Tx<'_>, head: &HeadMove) -> rusqlite::Result<()> {
-    let (resource, namespace, name) = (head.key.resource.as_str(), &head.key.namespace, &head.key.name);
-    for entry in &head.removed {
-        tx.prepare_cached(
-            "DELETE FROM entries WHERE resource = ?1 AND target = ?2 AND key = ?3 AND value = ?4
-             AND namespace = ?5 AND name = ?6",
-        )?
-        .execute(params![
-            resource,
-            target_letter(entry.target),
-            entry.key,
-            entry.value,
-            namespace,
-            name
-        ])?;
+fn move_heads(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
+    let mut set = tx.prepare_cached(
+        "INSERT INTO heads (resource, namespace, name, revision) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (resource, namespace, name) DO UPDATE SET revision = excluded.revision",
+    )?;
+    let mut remove =
+        tx.prepare_cached("DELETE FROM heads WHERE resource = ?1 AND namespace = ?2 AND name = ?3")?;
+    for HeadMove { key, revision, .. } in &plan.heads {
+        let (resource, namespace, name) = (key.resource.as_str(), &key.namespace, &key.name);
+        match revision {
+            Some(revision) => set.execute(params![resource, namespace, name, integer(*revision)])?,
+            None => remove.execute(params![resource, namespace, name])?,
+        };
     }
-    for entry in &head.added {
-        tx.prepare_cached(
-            "INSERT INTO entries (resource, target, key, value, namespace, name) VALUES (?, ?, ?, ?, ?, ?)",
-        )?
-        .execute(params![
-            resource,
-            target_letter(entry.target),
-            entry.key,
-            entry.value,
-            namespace,
-            name
-        ])?;
+    Ok(())
+}
+
+fn index(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
+    let mut remove = tx.prepare_cached(
+        "DELETE FROM entries WHERE resource = ?1 AND target = ?2 AND key = ?3 AND value = ?4
+         AND namespace = ?5 AND name = ?6",
+    )?;
+    let mut add = tx.prepare_cached(
+        "INSERT INTO entries (resource, target, key, value, namespace, name) VALUES (?, ?, ?, ?, ?, ?)",
+    )?;
+    for HeadMove { key: of, added, removed, .. } in &plan.heads {
+        for (statement, entries) in [(&mut remove, removed), (&mut add, added)] {
+            for Entry { target, key, value } in entries {
+                let target = target_letter(*target);
+                statement.execute(params![
+                    of.resource.as_str(),
+                    target,
+                    key,
+                    value,
+                    of.namespace,
+                    of.name
+                ])?;
+            }
+        }
     }
     Ok(())
 }
