@@ -65,7 +65,11 @@ impl Built {
                 self.followed.push(ranger.followed());
                 Arc::new(ranger)
             }
-            "ServiceAccount" => Arc::new(service_account::ServiceAccount),
+            "ServiceAccount" => {
+                let accounts = service_account::ServiceAccount::new();
+                self.followed.push(accounts.followed());
+                Arc::new(accounts)
+            }
             "TaintNodesByCondition" => Arc::new(tolerations::TaintNodesByCondition),
             "AlwaysPullImages" => Arc::new(images::AlwaysPullImages),
             "Priority" => {

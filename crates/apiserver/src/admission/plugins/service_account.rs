@@ -1,13 +1,15 @@
 //! `ServiceAccount`: pods run as a service account of their namespace, and find its token.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::error::Error;
-use model::names;
+use model::{ObjectKey, Resource, names};
 use serde_json::{Value, json};
 
 use super::tree::{at, child, list, list_mut, text, text_at};
+use crate::admission::follow::{Follows, Mirror};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -19,8 +21,51 @@ const TOKEN_SECONDS: u32 = 3607;
 const ATTEMPTS: u32 = 40;
 const WAIT: Duration = Duration::from_millis(25);
 const MIRROR: [&str; 3] = ["metadata", "annotations", "kubernetes.io/config.mirror"];
+const LIMITED: &str = "kubernetes.io/enforce-mountable-secrets";
 
-pub(super) struct ServiceAccount;
+pub(super) struct ServiceAccount(Arc<Mirror<Object>>);
+
+impl ServiceAccount {
+    pub fn new() -> Self {
+        let read = |_: &ObjectKey, account: Object| Some(needed(account));
+        Self(Mirror::new(Resource::new("", "serviceaccounts"), read))
+    }
+
+    pub fn followed(&self) -> Arc<dyn Follows> {
+        self.0.clone()
+    }
+
+    /// The account of a pod. A controller makes that of a new namespace, which may take a moment, and another server may have
+    /// made one that is not known here yet.
+    async fn account_of(&self, request: &Request<'_>, pod: &Object) -> Result<Arc<Object>, Error> {
+        let (namespace, name) = (request.namespace(), text_at(pod, &["spec", "serviceAccountName"]));
+        if let Some(account) = self.0.of(namespace).and_then(|known| known.get(name).cloned()) {
+            return Ok(account);
+        }
+        let attempts = if name == "default" { ATTEMPTS } else { 1 };
+        for attempt in 0..attempts {
+            if attempt > 0 {
+                tokio::time::sleep(WAIT).await;
+            }
+            if let Some(account) = request.look_up("", "serviceaccounts", namespace, name).await? {
+                return Ok(Arc::new(account));
+            }
+        }
+        let problem = format!("serviceaccount {name:?} not found");
+        Err(request
+            .forbidden(Some(pod), format!("error looking up service account {namespace}/{name}: {problem}")))
+    }
+}
+
+/// What is needed of an account, for all of them are kept in memory.
+fn needed(mut account: Object) -> Object {
+    let keys = ["metadata", "automountServiceAccountToken", "secrets", "imagePullSecrets"];
+    account.retain(|key, _| keys.contains(&key.as_str()));
+    let metadata = child(&mut account, "metadata");
+    metadata.retain(|key, _| ["name", "annotations"].contains(&key.as_str()));
+    child(metadata, "annotations").retain(|key, _| key == LIMITED);
+    account
+}
 
 impl Plugin for ServiceAccount {
     fn handles(&self, target: Target<'_>) -> Phases {
@@ -38,7 +83,7 @@ impl Plugin for ServiceAccount {
             if text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
                 child(pod, "spec").insert("serviceAccountName".to_owned(), "default".into());
             }
-            let account = account_of(request, pod).await?;
+            let account = self.account_of(request, pod).await?;
             complete(pod, &account);
             limit(pod, &account).map_err(|message| request.forbidden(Some(pod), message))
         })
@@ -55,29 +100,12 @@ impl Plugin for ServiceAccount {
                 let message = format!("no service account specified for pod {namespace}/{name}");
                 return Err(request.forbidden(object, message));
             }
-            let account = account_of(request, pod).await?;
+            let account = self.account_of(request, pod).await?;
             let is_ephemeral = request.subresource() == "ephemeralcontainers";
             let limited = if is_ephemeral { limit_ephemeral(pod, &account) } else { limit(pod, &account) };
             limited.map_err(|message| request.forbidden(object, message))
         })
     }
-}
-
-/// The account of a pod. A controller makes that of a new namespace, which may take a moment.
-async fn account_of(request: &Request<'_>, pod: &Object) -> Result<Object, Error> {
-    let (namespace, name) = (request.namespace(), text_at(pod, &["spec", "serviceAccountName"]));
-    let attempts = if name == "default" { ATTEMPTS } else { 1 };
-    for attempt in 0..attempts {
-        if attempt > 0 {
-            tokio::time::sleep(WAIT).await;
-        }
-        if let Some(account) = request.look_up("", "serviceaccounts", namespace, name).await? {
-            return Ok(account);
-        }
-    }
-    let problem = format!("serviceaccount {name:?} not found");
-    Err(request
-        .forbidden(Some(pod), format!("error looking up service account {namespace}/{name}: {problem}")))
 }
 
 /// What a pod gets of its account.
@@ -169,8 +197,8 @@ fn secrets_of(container: &Value) -> impl Iterator<Item = (Option<&str>, &str)> {
 }
 
 fn is_limited(account: &Object) -> bool {
-    let path = ["metadata", "annotations", "kubernetes.io/enforce-mountable-secrets"];
-    ["1", "t", "T", "true", "TRUE", "True"].contains(&text_at(account, &path))
+    let said = text_at(account, &["metadata", "annotations", LIMITED]);
+    ["1", "t", "T", "true", "TRUE", "True"].contains(&said)
 }
 
 fn allowed<'a>(account: &'a Object, key: &str) -> BTreeSet<&'a str> {
