@@ -22,6 +22,12 @@ use crate::request::list_options::{ListOptions, VersionMatch};
 /// Objects read from the store at once.
 const CHUNK: usize = 500;
 
+/// Bytes that are handed on at once: small enough that their memory is used again and again, instead of being asked of the system.
+const PIECE: usize = 64 << 10;
+
+/// A piece with so many bytes gets no further object.
+const PIECE_FULL: usize = 56 << 10;
+
 pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     let options = ListOptions::from_query(&call.query)?;
     if call.resource_type.is_component_status() {
@@ -52,39 +58,41 @@ fn stream(
     struct State {
         frame: ListFrame,
         reader: Reader,
-        pending: Option<Vec<Stored>>,
+        pending: std::vec::IntoIter<Stored>,
         opened: bool,
         items: bool,
         closed: bool,
     }
-    let state = State { frame, reader, pending: Some(first), opened: false, items: false, closed: false };
+    let pending = first.into_iter();
+    let state = State { frame, reader, pending, opened: false, items: false, closed: false };
     futures::stream::unfold(state, |mut state| async move {
         if state.closed {
             return None;
         }
-        let mut out = BytesMut::with_capacity(64 << 10);
+        let mut out = BytesMut::with_capacity(PIECE);
         if !std::mem::replace(&mut state.opened, true) {
             out.extend_from_slice(&state.frame.opening());
-        }
-        let items = match state.pending.take() {
-            Some(items) => items,
-            None => match state.reader.next().await {
-                Ok(items) => items,
+        } else if state.pending.len() == 0 {
+            match state.reader.next().await {
+                Ok(items) => state.pending = items.into_iter(),
                 Err(error) => {
                     tracing::warn!(%error, "a list ended early");
                     return Some((Err(Aborted), State { closed: true, ..state }));
                 }
-            },
-        };
-        for item in &items {
+            }
+        }
+        for item in state.pending.by_ref() {
             if std::mem::replace(&mut state.items, true) {
                 out.extend_from_slice(b",");
             }
             if state.frame.write_item(&mut out, &item.value).is_err() {
                 return Some((Err(Aborted), State { closed: true, ..state }));
             }
+            if out.len() >= PIECE_FULL {
+                break;
+            }
         }
-        if state.reader.done() {
+        if state.pending.len() == 0 && state.reader.done() {
             state.closed = true;
             out.extend_from_slice(&state.frame.closing(&state.reader.metadata()));
         }
