@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use model::ObjectKey;
 use model::error::Error;
+use model::{ObjectKey, Uid};
 use serde_json::json;
 use store::{Precondition, Stored, Write};
 
@@ -24,8 +24,8 @@ use crate::render;
 
 /// What a deletion did.
 pub enum Deleted {
-    /// The object is gone; this was its last state, and what watchers see of its end.
-    Gone(Bytes, Bytes),
+    /// The object with this uid is gone; this is what watchers see of its end.
+    Gone(Uid, Bytes),
     /// The object is on its way out, in this state.
     Waiting(Bytes),
 }
@@ -38,13 +38,12 @@ pub async fn delete(call: Call) -> Result<Response<Body>, Error> {
         Deleted::Gone(_, end) if call.resource_type.shows_deleted => {
             render::object(&call, StatusCode::OK, &end)
         }
-        Deleted::Gone(value, _) => {
-            let last: Object = serde_json::from_slice(&value).unwrap_or_default();
+        Deleted::Gone(uid, _) => {
             let mut details = json!({"name": key.name, "kind": call.resource_type.plural});
             if !call.resource_type.group.is_empty() {
                 details["group"] = call.resource_type.group.clone().into();
             }
-            details["uid"] = metadata::text(&last, "uid").into();
+            details["uid"] = uid.0.into();
             let status = json!({
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
             });
@@ -55,6 +54,16 @@ pub async fn delete(call: Call) -> Result<Response<Body>, Error> {
 
 /// Deletes one object, or begins its deletion.
 pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions) -> Result<Deleted, Error> {
+    delete_found(call, key.clone(), None, options).await
+}
+
+/// The same for an object that was read a moment ago; if it has changed since, it is read again.
+pub async fn delete_found(
+    call: &Call,
+    key: ObjectKey,
+    mut found: Option<Stored>,
+    options: &DeleteOptions,
+) -> Result<Deleted, Error> {
     let resource_type = &call.resource_type;
     if let Some(reason) = resource_type.strategy.forbids_deletion(&key.name) {
         return Err(Error::Forbidden {
@@ -68,9 +77,11 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
         call.warnings.add(warning);
     }
     for _ in 0..ATTEMPTS {
-        let Some(head) = call.api.store.get(key, None).await.map_err(store_error)? else {
-            return Err(resource_type.not_found(&key.name));
+        let head = match found.take() {
+            Some(found) => Some(found),
+            None => call.api.store.get(&key, None).await.map_err(store_error)?,
         };
+        let Some(head) = head else { return Err(resource_type.not_found(&key.name)) };
         check_preconditions(resource_type, &head, options)?;
         let object = resource_type.read(&head).await?;
         // Of many that are deleted at once none is named.
@@ -97,13 +108,12 @@ pub async fn attempt(
 ) -> Result<Option<Deleted>, Error> {
     let resource_type = &call.resource_type;
     let ends = decide(resource_type, &mut object, options);
-    let last = resource_type.of_version(head.value.clone(), head.revision).await?;
     let body = resource_type.sealed(&object).await?;
     let becoming = body.at(head.revision);
     if !ends && becoming == head.value {
-        return Ok(Some(Deleted::Waiting(last)));
+        return Ok(Some(Deleted::Waiting(resource_type.of_version(becoming, head.revision).await?)));
     }
-    let of = |shown| if ends { Deleted::Gone(last.clone(), shown) } else { Deleted::Waiting(shown) };
+    let of = |shown| if ends { Deleted::Gone(head.uid.clone(), shown) } else { Deleted::Waiting(shown) };
     if options.dry_run {
         return Ok(Some(of(resource_type.of_version(becoming, head.revision).await?)));
     }

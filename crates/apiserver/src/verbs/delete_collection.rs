@@ -5,8 +5,9 @@ use futures::StreamExt;
 use http::Response;
 use model::Revision;
 use model::error::Error;
+use store::Stored;
 
-use super::delete::delete_object;
+use super::delete::delete_found;
 use super::options::DeleteOptions;
 use super::scope::scope;
 use super::{Call, store_error};
@@ -34,8 +35,11 @@ pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(Revisio
     let (mut revision, mut deleted) = (Revision::ZERO, Vec::new());
     while let Some(page) = pages.next().await.map_err(store_error)? {
         revision = page.revision;
-        let deletions = page.items.iter().map(|item| delete_object(call, &item.key, options));
-        let deletions: Vec<_> = deletions.collect();
+        let delete = |item: &Stored| {
+            let found = options.is_unconditional().then(|| item.clone());
+            delete_found(call, item.key.clone(), found, options)
+        };
+        let deletions: Vec<_> = page.items.iter().map(delete).collect();
         let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
         for (item, outcome) in page.items.iter().zip(outcomes) {
             match outcome {

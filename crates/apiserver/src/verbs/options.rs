@@ -102,6 +102,11 @@ impl DeleteOptions {
         Self::from_value(&given)
     }
 
+    /// Whether any object under the name will do.
+    pub fn is_unconditional(&self) -> bool {
+        self.uid.is_none() && self.revision.is_none()
+    }
+
     /// Reads them as they stand in a body.
     pub fn from_value(given: &Value) -> Result<Self, Error> {
         let mut errors = Vec::new();
