@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kube::Client;
 use process::Shutdown;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
@@ -17,6 +16,7 @@ use crate::metrics::Counts;
 use crate::queue::{Key, Queue};
 use crate::sources::{Change, Keeping, Passing, Sources};
 use crate::watch::{Listener, Target};
+use crate::watches::Watches;
 use crate::{Error, Result};
 
 /// How long workers have to bring to an end what they are at when a stop is requested.
@@ -73,7 +73,7 @@ pub struct Controller<R: Reconcile> {
 /// A watch that begins with the controller.
 struct Start {
     name: String,
-    client: Client,
+    watches: Watches,
     target: Target,
     listener: Box<dyn Listener>,
 }
@@ -97,25 +97,7 @@ impl<R: Reconcile> Controller<R> {
     #[must_use]
     pub fn watch<T, I>(
         self,
-        client: &Client,
-        target: Target,
-        mut keys: impl FnMut(&Change<'_, T>) -> I + Send + 'static,
-    ) -> Self
-    where
-        T: DeserializeOwned + 'static,
-        I: IntoIterator<Item = R::Key>,
-    {
-        let queue = self.context.queue.clone();
-        let each = move |change: &Change<'_, T>| keys(change).into_iter().for_each(|key| queue.add(key));
-        self.listen(client, target, Passing::new(each))
-    }
-
-    /// As [`Controller::watch`], and keeps the objects in a cache, which has a change before its keys are reconciled.
-    #[must_use]
-    pub fn watch_into<T, I>(
-        self,
-        cache: &Cache<T>,
-        client: &Client,
+        watches: &Watches,
         target: Target,
         mut keys: impl FnMut(&Change<'_, T>) -> I + Send + 'static,
     ) -> Self
@@ -125,14 +107,32 @@ impl<R: Reconcile> Controller<R> {
     {
         let queue = self.context.queue.clone();
         let each = move |change: &Change<'_, T>| keys(change).into_iter().for_each(|key| queue.add(key));
-        self.listen(client, target, Keeping::new(cache.clone(), each))
+        self.listen(watches, target, Passing::new(each))
+    }
+
+    /// As [`Controller::watch`], and keeps the objects in a cache, which has a change before its keys are reconciled.
+    #[must_use]
+    pub fn watch_into<T, I>(
+        self,
+        cache: &Cache<T>,
+        watches: &Watches,
+        target: Target,
+        mut keys: impl FnMut(&Change<'_, T>) -> I + Send + 'static,
+    ) -> Self
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+        I: IntoIterator<Item = R::Key>,
+    {
+        let queue = self.context.queue.clone();
+        let each = move |change: &Change<'_, T>| keys(change).into_iter().for_each(|key| queue.add(key));
+        self.listen(watches, target, Keeping::new(cache.clone(), each))
     }
 
     /// Watches with a listener of one's own.
     #[must_use]
-    pub fn listen(mut self, client: &Client, target: Target, listener: impl Listener + 'static) -> Self {
+    pub fn listen(mut self, watches: &Watches, target: Target, listener: impl Listener + 'static) -> Self {
         let name = format!("{target}#{}", self.starts.len());
-        self.starts.push(Start { name, client: client.clone(), target, listener: Box::new(listener) });
+        self.starts.push(Start { name, watches: watches.clone(), target, listener: Box::new(listener) });
         self
     }
 
@@ -142,35 +142,39 @@ impl<R: Reconcile> Controller<R> {
         self.context.clone()
     }
 
-    /// Works until a stop is requested: first all present objects are seen, then keys are reconciled. What a worker is at
-    /// when the request comes it brings to its end, if that is near.
-    pub async fn run(self, shutdown: Shutdown) {
+    /// Starts the watches, and works until a stop is requested: first all present objects are seen, then keys are reconciled.
+    /// What a worker is at when the request comes it brings to its end, if that is near.
+    pub fn run(self, shutdown: Shutdown) -> impl Future<Output = ()> + Send {
         let Self { name, reconciler, context, starts, workers } = self;
-        let _end = EndOfSources(context.sources.clone());
-        for Start { name, client, target, listener } in starts {
-            context.sources.start(name, &client, target, listener);
+        let end = EndOfSources(context.sources.clone());
+        for Start { name, watches, target, listener } in starts {
+            context.sources.start(name, &watches, target, listener);
         }
+        work(Work { name, reconciler, context }, end, workers, shutdown)
+    }
+}
+
+async fn work<R: Reconcile>(work: Work<R>, _end: EndOfSources, workers: usize, shutdown: Shutdown) {
+    tokio::select! {
+        () = work.context.sources.synced() => tracing::debug!(controller = work.name, "started"),
+        () = shutdown.requested() => return,
+    }
+    let work = Arc::new(work);
+    let mut stop = std::pin::pin!(shutdown.requested());
+    // A worker is a task for one key, so that those who have nothing to do cost nothing.
+    let mut tasks = JoinSet::new();
+    loop {
         tokio::select! {
-            () = context.sources.synced() => tracing::debug!(controller = name, "started"),
-            () = shutdown.requested() => return,
-        }
-        let work = Arc::new(Work { name, reconciler, context });
-        let mut stop = std::pin::pin!(shutdown.requested());
-        // A worker is a task for one key, so that those who have nothing to do cost nothing.
-        let mut tasks = JoinSet::new();
-        loop {
-            tokio::select! {
-                biased;
-                () = &mut stop => break,
-                Some(_) = tasks.join_next() => {}
-                key = work.context.queue.next(), if tasks.len() < workers => {
-                    tasks.spawn(Arc::clone(&work).look_at(key));
-                }
+            biased;
+            () = &mut stop => break,
+            Some(_) = tasks.join_next() => {}
+            key = work.context.queue.next(), if tasks.len() < workers => {
+                tasks.spawn(Arc::clone(&work).look_at(key));
             }
         }
-        // Who is at many things does the rest after the next start: dropping the tasks ends them.
-        let _ = timeout(LAST_LOOK, async { while tasks.join_next().await.is_some() {} }).await;
     }
+    // Who is at many things does the rest after the next start: dropping the tasks ends them.
+    let _ = timeout(LAST_LOOK, async { while tasks.join_next().await.is_some() {} }).await;
 }
 
 /// Watches end with their controller, also if that is dropped.
@@ -222,7 +226,7 @@ pub trait Run: Send {
     /// Its name, and what its queue counts.
     fn counts(&self) -> (&'static str, Arc<Counts>);
 
-    /// Works until a stop is requested.
+    /// Starts its watches at once, and works until a stop is requested.
     fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()>;
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::watch::{Event, Listener, Target};
-use crate::{Kind, Objects, Result, Sources};
+use crate::{Kind, Objects, Result, Sources, Watches};
 
 const LEASES: Kind = Kind { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
 /// How long a lease is good for that is not renewed.
@@ -84,7 +84,7 @@ pub async fn lead<W: Future<Output = ()>>(lease: Lease, shutdown: Shutdown, work
     let sources = Sources::default();
     let (sights, mut sight) = watch::channel(None);
     let target = Target::all(LEASES).within(lease.namespace).fields(format!("metadata.name={}", lease.name));
-    sources.start("lease", &lease.client, target, Lookout(sights));
+    sources.start("lease", &Watches::new(lease.client.clone()), target, Lookout(sights));
     let _end = crate::controller::EndOfSources(sources);
     let mut stop = std::pin::pin!(shutdown.requested());
     loop {
@@ -221,7 +221,7 @@ impl Listener for Lookout {
         let sight = |seen| Some(Sight { seen, at: Instant::now() });
         match event {
             Event::Reset | Event::NotServed => {}
-            Event::Seen(_, line) => drop(self.0.send_replace(sight(Some(Event::read(line)?)))),
+            Event::Seen(_, line) => drop(self.0.send_replace(sight(Some(line.parse()?)))),
             Event::Gone(..) => drop(self.0.send_replace(sight(None))),
             Event::Synced => {
                 // There is none yet.

@@ -5,7 +5,7 @@
 //! as a table; what is done is the rest:
 //!
 //! ```no_run
-//! use controller::{Context, Controller, Kind, Next, ObjectKey, Objects, Reconcile, Result, Target};
+//! use controller::{Context, Controller, Kind, Next, ObjectKey, Objects, Reconcile, Result, Target, Watches};
 //! use serde::Deserialize;
 //! use serde_json::{Value, json};
 //!
@@ -60,7 +60,7 @@
 //!
 //! # async fn start(client: kube::Client, shutdown: process::Shutdown) {
 //! Controller::new("greeter", Greeter { client: client.clone() })
-//!     .watch::<Seen, _>(&client, Target::all(CONFIG_MAPS), |change| [change.key.clone()])
+//!     .watch::<Seen, _>(&Watches::new(client), Target::all(CONFIG_MAPS), |change| [change.key.clone()])
 //!     .workers(2)
 //!     .run(shutdown)
 //!     .await;
@@ -68,7 +68,7 @@
 //! ```
 //!
 //! A decision that needs many objects takes them from a [`Cache`], which [`Controller::watch_into`] keeps. Watches that come and go
-//! are started from the [`Context`]. The client is any `kube::Client`: over the network, or of a server in the same process.
+//! are started from the [`Context`]. Controllers that have the same [`Watches`] share the stream of a type. The client is any `kube::Client`: over the network, or of a server in the same process.
 
 mod cache;
 mod controller;
@@ -77,18 +77,22 @@ mod error;
 pub mod events;
 pub mod housekeeping;
 pub mod leader;
+mod line;
 pub mod manager;
 mod metrics;
 mod objects;
 mod queue;
 mod sources;
 mod watch;
+mod watches;
 
 pub use cache::Cache;
 pub use controller::{Context, Controller, Next, Reconcile, Run};
 pub use error::{Error, Result};
+pub use line::Line;
 pub use metrics::{Counts, Metrics};
 pub use objects::{Kind, Objects, Page, PageMetadata};
 pub use queue::{Key, Queue};
 pub use sources::{Change, Sources};
 pub use watch::{Event, Listener, ObjectKey, Target};
+pub use watches::Watches;

@@ -8,7 +8,7 @@ use process::{Shutdown, pki::Signer, signing::SigningKey};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
-use crate::{Metrics, Run};
+use crate::{Metrics, Run, Watches};
 
 /// A controller that can be switched on by its name.
 #[derive(Clone, Copy)]
@@ -28,6 +28,8 @@ pub struct Setup {
     pub client: Client,
     /// A client that acts as the process that runs all of them. It may list and watch everything: some controllers may only write.
     pub manager: Client,
+    /// The watches of that process, which all controllers share.
+    pub watches: Watches,
     /// What the process knows.
     pub settings: Arc<Settings>,
 }
@@ -103,10 +105,13 @@ pub async fn run(
 ) {
     let settings = Arc::new(settings);
     let (mut tasks, manager) = (JoinSet::new(), client(None));
+    // Who watches is the process, as in Kubernetes: controllers have rights of their own for what they do.
+    let watches = Watches::closed(manager.clone());
     for Entry { account, controller, .. } in entries.iter().filter(|entry| selection.is_on(entry.name)) {
         let setup = Setup {
             client: client(Some(account)),
             manager: manager.clone(),
+            watches: watches.clone(),
             settings: Arc::clone(&settings),
         };
         let controller = controller(&setup);
@@ -114,6 +119,7 @@ pub async fn run(
         metrics.show(name, counts);
         tasks.spawn(controller.run(shutdown.clone()));
     }
+    watches.open();
     shutdown.requested().await;
     while tasks.join_next().await.is_some() {}
 }

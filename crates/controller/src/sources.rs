@@ -2,22 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
-use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use futures::FutureExt;
-use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet};
 
 use crate::Result;
 use crate::cache::Cache;
-use crate::watch::{Event, Listener, ObjectKey, Target, follow};
-
-/// How long to wait before a watch begins anew whose listener panicked.
-const PANIC_DELAY: Duration = Duration::from_secs(5);
+use crate::watch::{Event, Listener, ObjectKey, Target};
+use crate::watches::{Membership, Watches};
 
 /// What happened to an object.
 #[derive(Debug)]
@@ -44,9 +38,20 @@ struct Shared {
 
 #[derive(Default)]
 struct Running {
-    tasks: JoinSet<()>,
-    by_name: HashMap<String, AbortHandle>,
+    by_name: HashMap<String, Source>,
     has_ended: bool,
+}
+
+/// A watch that runs.
+struct Source {
+    pending: Arc<Pending>,
+    _membership: Membership,
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.pending.end();
+    }
 }
 
 impl Default for Sources {
@@ -61,7 +66,7 @@ impl Sources {
     pub fn start(
         &self,
         name: impl Into<String>,
-        client: &Client,
+        watches: &Watches,
         target: Target,
         listener: impl Listener + 'static,
     ) {
@@ -70,37 +75,20 @@ impl Sources {
         if running.has_ended || running.by_name.contains_key(&name) {
             return;
         }
-        while running.tasks.try_join_next().is_some() {}
-        let mut counted = Counted::new(&self.0.unsynced, listener);
-        let client = client.clone();
-        let task = running.tasks.spawn(async move {
-            loop {
-                let following = follow(client.clone(), target.clone(), &mut counted);
-                if AssertUnwindSafe(following).catch_unwind().await.is_err() {
-                    tracing::error!(%target, "what follows a watch panicked; this is a defect of the program");
-                    tokio::time::sleep(PANIC_DELAY).await;
-                }
-            }
-        });
-        running.by_name.insert(name, task);
+        let pending = Pending::new(&self.0.unsynced);
+        let counted = Counted { pending: Arc::clone(&pending), listener };
+        let source = Source { pending, _membership: watches.join(target, Box::new(counted)) };
+        running.by_name.insert(name, source);
     }
 
     /// Ends the watch with this name, if it runs.
     pub fn stop(&self, name: &str) {
-        if let Some(task) = self.running().by_name.remove(name) {
-            task.abort();
-        }
+        self.running().by_name.remove(name);
     }
 
     /// Ends the watches whose names do not pass.
     pub fn retain(&self, mut keep: impl FnMut(&str) -> bool) {
-        self.running().by_name.retain(|name, task| {
-            let stays = keep(name);
-            if !stays {
-                task.abort();
-            }
-            stays
-        });
+        self.running().by_name.retain(|name, _| keep(name));
     }
 
     /// Waits until every watch has seen the objects that were there when it began.
@@ -114,7 +102,6 @@ impl Sources {
         let mut running = self.running();
         running.has_ended = true;
         running.by_name.clear();
-        running.tasks.abort_all();
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -122,39 +109,37 @@ impl Sources {
     }
 }
 
-/// A listener that is counted until it has seen the present objects, or is no more.
-struct Counted<L> {
-    unsynced: Option<watch::Sender<usize>>,
-    listener: L,
+/// A watch that is counted until it has seen the present objects, or is no more.
+struct Pending {
+    unsynced: watch::Sender<usize>,
+    has_ended: AtomicBool,
 }
 
-impl<L> Counted<L> {
-    fn new(unsynced: &watch::Sender<usize>, listener: L) -> Self {
+impl Pending {
+    fn new(unsynced: &watch::Sender<usize>) -> Arc<Self> {
         unsynced.send_modify(|count| *count += 1);
-        Self { unsynced: Some(unsynced.clone()), listener }
+        Arc::new(Self { unsynced: unsynced.clone(), has_ended: AtomicBool::new(false) })
     }
 
-    fn is_synced(&mut self) {
-        if let Some(unsynced) = self.unsynced.take() {
-            unsynced.send_modify(|count| *count -= 1);
+    fn end(&self) {
+        if !self.has_ended.swap(true, Ordering::Relaxed) {
+            self.unsynced.send_modify(|count| *count -= 1);
         }
     }
+}
+
+struct Counted<L> {
+    pending: Arc<Pending>,
+    listener: L,
 }
 
 impl<L: Listener> Listener for Counted<L> {
     fn hear(&mut self, event: Event<'_>) -> Result<()> {
-        let is_last = matches!(event, Event::Synced);
         let heard = self.listener.hear(event);
-        if is_last {
-            self.is_synced();
+        if matches!(event, Event::Synced) {
+            self.pending.end();
         }
         heard
-    }
-}
-
-impl<L> Drop for Counted<L> {
-    fn drop(&mut self) {
-        self.is_synced();
     }
 }
 
@@ -172,7 +157,7 @@ impl<T, F> Passing<T, F> {
 
 impl<T, F> Listener for Passing<T, F>
 where
-    T: DeserializeOwned,
+    T: DeserializeOwned + Send + Sync + 'static,
     F: FnMut(&Change<'_, T>) + Send,
 {
     fn hear(&mut self, event: Event<'_>) -> Result<()> {
@@ -181,7 +166,7 @@ where
             Event::Gone(key, line) => (key, line, true),
             Event::Reset | Event::Synced | Event::NotServed => return Ok(()),
         };
-        (self.each)(&Change { key: &key, object: &Event::read(line)?, before: None, is_gone });
+        (self.each)(&Change { key, object: &*line.read()?, before: None, is_gone });
         Ok(())
     }
 }
@@ -204,9 +189,9 @@ impl<T, F> Keeping<T, F>
 where
     F: FnMut(&Change<'_, T>) + Send,
 {
-    fn is_gone(&mut self, key: &ObjectKey, last: Option<T>) {
+    fn is_gone(&mut self, key: &ObjectKey, last: Option<&T>) {
         let before = self.cache.remove(key);
-        if let Some(object) = last.as_ref().or(before.as_deref()) {
+        if let Some(object) = last.or(before.as_deref()) {
             (self.each)(&Change { key, object, before: before.as_deref(), is_gone: true });
         }
     }
@@ -214,7 +199,7 @@ where
 
 impl<T, F> Listener for Keeping<T, F>
 where
-    T: DeserializeOwned + Send + Sync,
+    T: DeserializeOwned + Send + Sync + 'static,
     F: FnMut(&Change<'_, T>) + Send,
 {
     fn hear(&mut self, event: Event<'_>) -> Result<()> {
@@ -226,16 +211,14 @@ where
                     self.is_gone(&key, None);
                 }
             }
-            Event::Gone(key, line) => self.is_gone(&key, Event::read(line).ok()),
+            Event::Gone(key, line) => self.is_gone(key, line.read().ok().as_deref()),
             Event::Seen(key, line) => {
-                let object = Arc::new(Event::read(line)?);
+                let object = line.read()?;
                 if let Some(missing) = &mut self.missing {
-                    missing.remove(&key);
+                    missing.remove(key);
                 }
                 let before = self.cache.insert(key.clone(), Arc::clone(&object));
-                let change =
-                    Change { key: &key, object: &*object, before: before.as_deref(), is_gone: false };
-                (self.each)(&change);
+                (self.each)(&Change { key, object: &*object, before: before.as_deref(), is_gone: false });
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ pub(super) struct Following<T, E, S> {
 
 impl<T, E, S> Following<T, E, S>
 where
-    T: DeserializeOwned,
+    T: DeserializeOwned + Send + Sync + 'static,
     E: FnMut(&Change<'_, T>) + Send,
     S: FnMut() + Send,
 {
@@ -27,7 +27,7 @@ where
 
 impl<T, E, S> Listener for Following<T, E, S>
 where
-    T: DeserializeOwned,
+    T: DeserializeOwned + Send + Sync + 'static,
     E: FnMut(&Change<'_, T>) + Send,
     S: FnMut() + Send,
 {
@@ -41,7 +41,7 @@ where
             }
             Event::Reset | Event::NotServed => return Ok(()),
         };
-        (self.each)(&Change { key: &key, object: &Event::read(line)?, before: None, is_gone });
+        (self.each)(&Change { key, object: &*line.read()?, before: None, is_gone });
         Ok(())
     }
 }

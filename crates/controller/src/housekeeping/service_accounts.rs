@@ -36,10 +36,10 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Strin
     let (client, accounts) = (setup.client.clone(), Cache::<There>::default());
     let target = Target::all(SERVICE_ACCOUNTS).fields(format!("metadata.name={ACCOUNT}")).metadata();
     Controller::new("serviceaccount-controller", ServiceAccounts { client, accounts: accounts.clone() })
-        .watch::<Namespace, _>(&setup.manager, Target::all(NAMESPACES), |change| {
+        .watch::<Namespace, _>(&setup.watches, Target::all(NAMESPACES), |change| {
             (!change.is_gone && change.object.is_active()).then(|| change.key.name.clone())
         })
-        .watch_into(&accounts, &setup.manager, target, |change| {
+        .watch_into(&accounts, &setup.watches, target, |change| {
             change.is_gone.then(|| change.key.namespace.clone())
         })
 }

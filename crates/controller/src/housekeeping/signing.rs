@@ -86,7 +86,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Objec
     let client = &setup.client;
     let signing = Signing { client: client.clone(), signer: setup.settings.signer.clone() };
     Controller::new("certificatesigningrequest-signing-controller", signing).watch::<SigningRequest, _>(
-        client,
+        &setup.watches,
         Target::all(SIGNING_REQUESTS),
         |change| (!change.is_gone).then(|| change.key.clone()),
     )

@@ -37,7 +37,7 @@ fn decide(volume: &Volume) -> Step {
 pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     Controller::new("persistentvolume-protection-controller", Volumes { client: client.clone() })
-        .watch::<Volume, _>(client, Target::all(VOLUMES), |change| {
+        .watch::<Volume, _>(&setup.watches, Target::all(VOLUMES), |change| {
             (!change.is_gone && decide(change.object) != Step::Nothing).then(|| change.key.clone())
         })
 }

@@ -53,7 +53,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile + use<>> {
     let secrets = Target::all(SECRETS).fields("type=kubernetes.io/service-account-token").metadata();
     let controller = Controller::new("serviceaccount-token-controller", tokens).watch_into(
         &holders,
-        client,
+        &setup.watches,
         secrets,
         |change| {
             let Change { key, object, is_gone, .. } = change;
@@ -78,7 +78,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile + use<>> {
     };
     let synced = move || all.all().into_iter().for_each(|(key, _)| again.add(Key::Secret(key)));
     let accounts = Following::<There, _, _>::new(each, synced);
-    controller.listen(client, Target::all(SERVICE_ACCOUNTS).metadata(), accounts)
+    controller.listen(&setup.watches, Target::all(SERVICE_ACCOUNTS).metadata(), accounts)
 }
 
 struct Tokens {

@@ -25,7 +25,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Objec
     let (client, used) = (&setup.client, Used::default());
     let claims = Claims { client: client.clone(), used: used.clone() };
     let controller = Controller::new("persistentvolumeclaim-protection-controller", claims).watch::<Bare, _>(
-        client,
+        &setup.watches,
         Target::all(CLAIMS).metadata(),
         |change| {
             let step = protection::decide(&change.object.metadata, FINALIZER);
@@ -40,7 +40,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Objec
         }
     };
     let synced = move || all.keys().iter().for_each(|key| again.add(key.clone()));
-    controller.listen(client, Target::all(PODS), Following::<Pod, _, _>::new(each, synced))
+    controller.listen(&setup.watches, Target::all(PODS), Following::<Pod, _, _>::new(each, synced))
 }
 
 /// The claims that are to go, but were in use when they were last looked at.

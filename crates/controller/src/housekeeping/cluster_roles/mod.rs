@@ -20,7 +20,7 @@ const PAGE: u32 = 500;
 pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ()> + use<>> {
     let client = &setup.client;
     Controller::new(NAME, Roles { client: client.clone() }).watch::<There, _>(
-        client,
+        &setup.watches,
         Target::all(CLUSTER_ROLES).metadata(),
         |_| [()],
     )

@@ -26,8 +26,8 @@ pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<K
     let of_pods = budgets.clone();
     let reconciler = Disruptions { client: client.clone(), budgets: budgets.clone(), pods: pods.clone() };
     Controller::new("disruption-controller", reconciler)
-        .watch_into(&budgets, client, Target::all(BUDGETS), |change| [change.key.clone()])
-        .watch_into(&pods, &setup.manager, Target::all(PODS), move |change| {
+        .watch_into(&budgets, &setup.watches, Target::all(BUDGETS), |change| [change.key.clone()])
+        .watch_into(&pods, &setup.watches, Target::all(PODS), move |change| {
             if change.before == Some(change.object) && !change.is_gone {
                 return Vec::new();
             }

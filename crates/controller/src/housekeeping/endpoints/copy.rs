@@ -48,13 +48,15 @@ pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<K
     let copying = Copying { client: client.clone(), services: services.clone(), slices: own_slices };
     let own = format!("{MANAGED_BY}={CONTROLLER}");
     Controller::new("endpointslice-mirroring-controller", copying)
-        .watch_into(&services, client, Target::all(SERVICES), |change| {
+        .watch_into(&services, &setup.watches, Target::all(SERVICES), |change| {
             let selected = change.before.map(Selecting::selects);
             let concerns = change.is_gone || selected != Some(change.object.selects());
             concerns.then(|| change.key.clone())
         })
-        .watch::<IgnoredAny, _>(client, Target::all(ENDPOINTS).metadata(), |change| [change.key.clone()])
-        .watch_into(&slices, client, Target::all(SLICES).labels(own), |change| {
+        .watch::<IgnoredAny, _>(&setup.watches, Target::all(ENDPOINTS).metadata(), |change| {
+            [change.key.clone()]
+        })
+        .watch_into(&slices, &setup.watches, Target::all(SLICES).labels(own), |change| {
             let endpoints = change.object.label(SERVICE_NAME);
             endpoints.map(|endpoints| ObjectKey::new(&change.key.namespace, endpoints))
         })

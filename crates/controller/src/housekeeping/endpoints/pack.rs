@@ -37,14 +37,14 @@ pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<K
         seen: Mutex::default(),
     };
     Controller::new("endpoints-controller", packing)
-        .watch_into(&services, client, Target::all(SERVICES), |change| [change.key.clone()])
-        .watch_into(&pods, client, Target::all(PODS), move |change| {
+        .watch_into(&services, &setup.watches, Target::all(SERVICES), |change| [change.key.clone()])
+        .watch_into(&pods, &setup.watches, Target::all(PODS), move |change| {
             if change.before == Some(change.object) && !change.is_gone {
                 return Vec::new();
             }
             fitting(&of_pods, change.before.into_iter().chain([change.object]))
         })
-        .watch::<Endpoints, _>(client, Target::all(ENDPOINTS).metadata(), move |change| {
+        .watch::<Endpoints, _>(&setup.watches, Target::all(ENDPOINTS).metadata(), move |change| {
             // Those that are gone are made again; those that a Service has left behind are deleted.
             let has_service = of_endpoints.get(change.key).is_some();
             let is_left = !has_service && is_own(change.object);

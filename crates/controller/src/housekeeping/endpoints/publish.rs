@@ -69,14 +69,14 @@ pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<K
     };
     let own = format!("{MANAGED_BY}={CONTROLLER}");
     Controller::new("endpointslice-controller", publishing)
-        .watch_into(&services, client, Target::all(SERVICES), |change| [change.key.clone()])
-        .watch_into(&pods, client, Target::all(PODS), move |change| {
+        .watch_into(&services, &setup.watches, Target::all(SERVICES), |change| [change.key.clone()])
+        .watch_into(&pods, &setup.watches, Target::all(PODS), move |change| {
             if change.before == Some(change.object) && !change.is_gone {
                 return Vec::new();
             }
             fitting(&services_of_pods, change.before.into_iter().chain([change.object]))
         })
-        .watch_into(&nodes, client, Target::all(NODES).metadata(), move |change| {
+        .watch_into(&nodes, &setup.watches, Target::all(NODES).metadata(), move |change| {
             if change.before == Some(change.object) && !change.is_gone {
                 return Vec::new();
             }
@@ -85,7 +85,7 @@ pub(in super::super) fn controller(setup: &Setup) -> Controller<impl Reconcile<K
                 pods.iter().map(|(_, pod)| &**pod).filter(|pod| pod.spec.node_name == change.key.name);
             fitting(&services_of_nodes, there)
         })
-        .watch_into(&slices, client, Target::all(SLICES).labels(own), |change| {
+        .watch_into(&slices, &setup.watches, Target::all(SLICES).labels(own), |change| {
             let service = change.object.label(SERVICE_NAME);
             service.map(|service| ObjectKey::new(&change.key.namespace, service))
         })

@@ -16,7 +16,7 @@ use self::decide::{Event, Metadata, Step, decide, next_look};
 use super::following::Following;
 use super::kinds::EVENTS;
 use super::views::There;
-use crate::{Context, Controller, Next, Objects, Reconcile, Result, Target};
+use crate::{Context, Controller, Next, Objects, Reconcile, Result, Target, Watches};
 
 /// Events that are read at once.
 const PAGE: u32 = 500;
@@ -27,13 +27,17 @@ const FIRST: &str = "the first event";
 
 /// What deletes events so long after their last write.
 pub fn expiry(client: &Client, ttl: Duration) -> Controller<impl Reconcile<Key = ()> + use<>> {
-    let controller = Controller::new("event-expiry", Expiry { client: client.clone(), ttl });
+    let controller = Controller::new(
+        "event-expiry",
+        Expiry { client: client.clone(), watches: Watches::new(client.clone()), ttl },
+    );
     controller.context().queue.add(());
     controller
 }
 
 struct Expiry {
     client: Client,
+    watches: Watches,
     ttl: Duration,
 }
 
@@ -48,7 +52,7 @@ impl Reconcile for Expiry {
         }
         let queue = context.queue.clone();
         let bell = Following::<There, _, _>::new(move |_| queue.add(()), || {});
-        context.sources.start(FIRST, &self.client, Target::all(EVENTS).metadata(), bell);
+        context.sources.start(FIRST, &self.watches, Target::all(EVENTS).metadata(), bell);
         Ok(Next::Done)
     }
 }

@@ -22,7 +22,9 @@ use self::execute::Absences;
 use self::graph::{Ending, Graph, Uid, View};
 use crate::discovery::{Served, ServedType};
 use crate::manager::Setup;
-use crate::{Context, Controller, Error, Event, Kind, Listener, Next, Queue, Reconcile, Result, Target};
+use crate::{
+    Context, Controller, Error, Event, Kind, Listener, Next, Queue, Reconcile, Result, Target, Watches,
+};
 
 const DEFINITIONS: Kind = Kind {
     group: "apiextensions.k8s.io",
@@ -54,6 +56,7 @@ pub(super) enum Key {
 pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Key> + use<>> {
     let collector = Collector {
         client: setup.client.clone(),
+        watches: setup.watches.clone(),
         graph: Arc::default(),
         types: Mutex::default(),
         absences: Absences::default(),
@@ -63,7 +66,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Key> 
     for kind in [DEFINITIONS, API_SERVICES] {
         let queue = controller.context().queue;
         controller =
-            controller.watch::<IgnoredAny, _>(&setup.client, Target::all(kind).metadata(), move |_| {
+            controller.watch::<IgnoredAny, _>(&setup.watches, Target::all(kind).metadata(), move |_| {
                 queue.add_after(Key::Types, SETTLE);
                 None
             });
@@ -73,6 +76,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Key> 
 
 struct Collector {
     client: Client,
+    watches: Watches,
     graph: Arc<Mutex<Graph>>,
     types: Mutex<Types>,
     absences: Absences,
@@ -196,7 +200,7 @@ impl Collector {
                 is_over: Arc::clone(&watched.is_over),
                 reading: 0,
             };
-            context.sources.start(path.clone(), &self.client, target, follower);
+            context.sources.start(path.clone(), &self.watches, target, follower);
             types.watched.insert(path, watched);
         }
         Ok(())
@@ -240,10 +244,10 @@ impl Listener for Follower {
                 vec![Key::Types]
             }
             Event::Seen(_, line) => {
-                let View { metadata } = Event::read(line)?;
+                let View { metadata } = line.parse()?;
                 graph.seen(&self.of, metadata, self.reading)
             }
-            Event::Gone(_, line) => graph.gone(&Event::read::<View>(line)?.metadata.uid),
+            Event::Gone(_, line) => graph.gone(&line.parse::<View>()?.metadata.uid),
             Event::Synced => graph.read_again(&self.of, self.reading),
         };
         drop(graph);

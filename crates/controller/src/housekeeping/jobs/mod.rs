@@ -16,7 +16,7 @@ use crate::{Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Ta
 pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     Controller::new("ttl-after-finished-controller", Jobs { client: client.clone() }).watch::<Job, _>(
-        client,
+        &setup.watches,
         Target::all(JOBS),
         |change| (!change.is_gone && end(change.object).is_some()).then(|| change.key.clone()),
     )

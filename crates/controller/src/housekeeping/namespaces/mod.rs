@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::decide::{Condition, Findings, Step, conditions};
 use self::execute::{Doorbell, Emptying};
 use crate::manager::Setup;
-use crate::{Context, Controller, Error, Kind, Next, Objects, Reconcile, Result, Target};
+use crate::{Context, Controller, Error, Kind, Next, Objects, Reconcile, Result, Target, Watches};
 
 const NAMESPACES: Kind = Kind { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
 /// The finalizer that stands for "its content is not gone yet".
@@ -39,17 +39,20 @@ struct SeenMetadata {
 
 /// The controller.
 pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = String> + use<>> {
-    let client = &setup.client;
-    Controller::new("namespace-controller", Namespaces { client: client.clone() })
-        .watch::<Seen, _>(client, Target::all(NAMESPACES).metadata(), |change| {
-            let is_ending = change.object.metadata.deletion_timestamp.is_some();
-            (is_ending || change.is_gone).then(|| change.key.name.clone())
-        })
-        .workers(WORKERS)
+    Controller::new(
+        "namespace-controller",
+        Namespaces { client: setup.client.clone(), watches: setup.watches.clone() },
+    )
+    .watch::<Seen, _>(&setup.watches, Target::all(NAMESPACES).metadata(), |change| {
+        let is_ending = change.object.metadata.deletion_timestamp.is_some();
+        (is_ending || change.is_gone).then(|| change.key.name.clone())
+    })
+    .workers(WORKERS)
 }
 
 struct Namespaces {
     client: Client,
+    watches: Watches,
 }
 
 impl Reconcile for Namespaces {
@@ -97,7 +100,8 @@ impl Namespaces {
         for outcome in left {
             let target = Target::all(outcome.resource.clone()).within(namespace).metadata();
             let bell = Doorbell::new(context.queue.clone(), namespace);
-            context.sources.start(format!("{}{target}", watches_of(namespace)), &self.client, target, bell);
+            let name = format!("{}{target}", watches_of(namespace));
+            context.sources.start(name, &self.watches, target, bell);
         }
     }
 }

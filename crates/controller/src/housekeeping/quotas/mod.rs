@@ -20,7 +20,9 @@ use super::kinds::{CLAIMS, CONFIG_MAPS, DEFINITIONS, PODS, QUOTAS, SECRETS, SERV
 use super::views::There;
 use crate::discovery::Served;
 use crate::manager::Setup;
-use crate::{Cache, Change, Context, Controller, Kind, Next, ObjectKey, Queue, Reconcile, Result, Target};
+use crate::{
+    Cache, Change, Context, Controller, Kind, Next, ObjectKey, Queue, Reconcile, Result, Target, Watches,
+};
 
 /// Quotas that are counted side by side.
 const WORKERS: usize = 2;
@@ -30,9 +32,14 @@ const NEW_TYPES: &str = "new types";
 /// The controller.
 pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
     let (client, quotas) = (&setup.client, Cache::<Quota>::default());
-    let counter = Counter { client: client.clone(), quotas: quotas.clone(), types: Arc::default() };
+    let counter = Counter {
+        client: client.clone(),
+        watches: setup.watches.clone(),
+        quotas: quotas.clone(),
+        types: Arc::default(),
+    };
     Controller::new("resourcequota-controller", counter)
-        .watch_into(&quotas, client, Target::all(QUOTAS), |change| {
+        .watch_into(&quotas, &setup.watches, Target::all(QUOTAS), |change| {
             let is_same = change.before.is_some_and(|before| before.spec == change.object.spec);
             (change.is_gone || !is_same || !change.object.is_counted).then(|| change.key.clone())
         })
@@ -41,6 +48,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Objec
 
 struct Counter {
     client: Client,
+    watches: Watches,
     quotas: Cache<Quota>,
     types: Arc<Mutex<Types>>,
 }
@@ -134,14 +142,14 @@ impl Counter {
                         bell.ring(Some(&change.key.namespace));
                     }
                 };
-                context.sources.start(name, &self.client, target.metadata(), Following::new(each, synced));
+                context.sources.start(name, &self.watches, target.metadata(), Following::new(each, synced));
             } else {
                 let each = move |change: &Change<'_, Object>| {
                     if change.is_gone || may_free(change.object, sight) {
                         bell.ring(Some(&change.key.namespace));
                     }
                 };
-                context.sources.start(name, &self.client, target, Following::new(each, synced));
+                context.sources.start(name, &self.watches, target, Following::new(each, synced));
             }
         }
         if wanted.iter().any(|(group, _)| !group.is_empty()) {
@@ -166,7 +174,7 @@ impl Counter {
             Bell { queue: queue.clone(), quotas: quotas.clone(), resource }.ring(None);
         };
         let bell = Following::<There, _, _>::new(each, || {});
-        context.sources.start(NEW_TYPES, &self.client, Target::all(DEFINITIONS).metadata(), bell);
+        context.sources.start(NEW_TYPES, &self.watches, Target::all(DEFINITIONS).metadata(), bell);
     }
 
     /// Ends the watches of what no quota counts any more.

@@ -25,10 +25,10 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Strin
     };
     let target = Target::all(CONFIG_MAPS).fields(format!("metadata.name={NAME}"));
     Controller::new("root-ca-certificate-publisher-controller", publisher)
-        .watch::<Namespace, _>(&setup.manager, Target::all(NAMESPACES), |change| {
+        .watch::<Namespace, _>(&setup.watches, Target::all(NAMESPACES), |change| {
             (!change.is_gone && change.object.is_active()).then(|| change.key.name.clone())
         })
-        .watch_into(&published, &setup.manager, target, |change| [change.key.namespace.clone()])
+        .watch_into(&published, &setup.watches, target, |change| [change.key.namespace.clone()])
 }
 
 struct Publisher {

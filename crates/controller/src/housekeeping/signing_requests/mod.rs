@@ -17,7 +17,7 @@ use crate::{Context, Controller, Next, ObjectKey, Objects, Reconcile, Result, Ta
 pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     Controller::new("certificatesigningrequest-cleaner-controller", Cleaner { client: client.clone() })
-        .watch::<SigningRequest, _>(client, Target::all(SIGNING_REQUESTS), |change| {
+        .watch::<SigningRequest, _>(&setup.watches, Target::all(SIGNING_REQUESTS), |change| {
         (!change.is_gone).then(|| change.key.clone())
     })
 }

@@ -54,7 +54,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl Reconcile<Key = Objec
     };
     let secrets = Target::all(SECRETS).fields("type=kubernetes.io/service-account-token").metadata();
     Controller::new("legacy-serviceaccount-token-cleaner-controller", cleaner).watch::<There, _>(
-        &setup.manager,
+        &setup.watches,
         secrets,
         |change| (!change.is_gone).then(|| change.key.clone()),
     )
