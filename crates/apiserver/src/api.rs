@@ -11,7 +11,7 @@ use model::kinds::Ranges;
 use model::rbac::bootstrap_index;
 use process::Shutdown;
 use store::Store;
-use tokio::sync::{SetOnce, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Switches};
@@ -20,6 +20,7 @@ use crate::auth::accounts::{Accounts, tracking};
 use crate::auth::rbac::{self, Kind, Rbac};
 use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts};
 use crate::body::Body;
+use crate::bootstrap::Progress;
 use crate::definitions::{self, Catalog};
 use crate::flow_control::Flows;
 use crate::limits::{Gate, Limits};
@@ -51,8 +52,7 @@ pub struct Parts {
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
     pub(crate) shutdown: Shutdown,
-    /// Set once all of the first objects are there.
-    pub(crate) complete: SetOnce<()>,
+    pub(crate) progress: Arc<Progress>,
     pub(crate) leaving: Shutdown,
     /// What Services get.
     pub(crate) services: Ranges,
@@ -228,7 +228,7 @@ impl Builder {
             metrics: ApiMetrics::register(&mut self.metrics),
             metrics_registry: self.metrics,
             shutdown: self.shutdown,
-            complete: SetOnce::new(),
+            progress: Arc::default(),
             leaving: self.leaving,
             services: self.services,
             tasks: Mutex::new(JoinSet::new()),
@@ -237,7 +237,7 @@ impl Builder {
             api.spawn(audit.log.clone().keep());
         }
         api.follow(is_defining.then_some(position)).await?;
-        let is_fresh = bootstrap::lay_ground(&api, self.address).await?;
+        let is_fresh = bootstrap::lay_ground(&api).await?;
         let rest = bootstrap::complete(Arc::downgrade(&api.0), self.address, is_fresh);
         let flows = flow_control::keep(Arc::downgrade(&api.0));
         let tokens = tracking::keep(Arc::downgrade(&api.0), uses);
@@ -246,7 +246,9 @@ impl Builder {
             tokio::join!(flows, tokens);
         };
         let roles = has_roles.then(|| rbac::follow(api.store.clone(), api.rbac.clone()));
+        let progress = api.progress.clone();
         api.spawn(async move {
+            progress.turn().await;
             match roles {
                 None => rest.await,
                 Some(roles) => {
@@ -289,10 +291,14 @@ impl ApiServer {
     /// A server of the built-in kinds on this store.
     pub fn builder(store: Store) -> Builder {
         let mut builder = Self::empty_builder(store);
-        for resource_type in kinds::built_in() {
-            builder.registry.register(resource_type);
-        }
+        Self::built_in_types().into_iter().for_each(|resource_type| builder.registry.register(resource_type));
         builder
+    }
+
+    /// The built-in kinds, for who makes them while the store is being opened and hands them to [`ApiServer::empty_builder`].
+    #[must_use]
+    pub fn built_in_types() -> Vec<ResourceType> {
+        kinds::built_in()
     }
 
     /// A server that serves nothing but what is registered with it.
@@ -317,7 +323,12 @@ impl ApiServer {
 
     /// Returns once all objects are there that every server has. Whose answer depends on them waits by itself.
     pub async fn ready(&self) {
-        self.complete.wait().await;
+        self.progress.wait().await;
+    }
+
+    /// As [`ApiServer::ready`], for who is in no hurry: the first client is answered before. Nobody waits for ever.
+    pub async fn settled(&self) {
+        self.progress.wait_patiently().await;
     }
 
     /// Answers one request that came over this connection. The address of who sent it, for the audit log, is an extension of it: an

@@ -1,7 +1,7 @@
 //! The objects that every server has.
 //!
-//! What nobody could do without is there before the first answer. Roles and bindings, and what an older database lacks, come right
-//! behind it: who needs them waits (`waiting`).
+//! What nobody could do without, namespaces, is there before the first answer. The rest, and what an older database lacks, comes right
+//! behind that: whose answer depends on it waits (`waiting`).
 
 mod objects;
 mod services;
@@ -30,7 +30,7 @@ use crate::body::Body;
 use crate::flow_control;
 use crate::verbs::{SERVER, store_error};
 use objects::First;
-pub(crate) use waiting::until_complete;
+pub(crate) use waiting::{Progress, answered, until_complete};
 
 /// Objects that are made in one commit once the server answers: few, for all of them are in memory at once.
 const GROUP: usize = 32;
@@ -38,19 +38,18 @@ const GROUP: usize = 32;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Makes the objects that nobody can do without, where there is nothing at all yet: through the same pipeline as everyone, in one
-/// commit. The address is where what runs in the cluster finds the server. Says whether the database was fresh.
-pub(crate) async fn lay_ground(api: &ApiServer, address: Option<SocketAddr>) -> Result<bool, Error> {
+/// commit. Says whether the database was fresh.
+pub(crate) async fn lay_ground(api: &ApiServer) -> Result<bool, Error> {
     let is_fresh = api.store.clock().await.map_err(store_error)?.is_untouched();
     if is_fresh {
-        let ground = served(api, objects::ground(address, api.services));
-        for group in ground.chunks(api.limits.writes_in_flight.max(1)) {
-            at_once(api, group.iter().map(|first| write(api, first, false))).await?;
-        }
+        let namespaces = served(api, objects::namespaces());
+        at_once(api, namespaces.iter().map(|first| write(api, first, false))).await?;
     }
     Ok(is_fresh)
 }
 
-/// The task that makes the rest, and then lets those pass who wait for it.
+/// The task that makes the rest, and then lets those pass who wait for it. The address is where what runs in the cluster finds the
+/// server.
 pub(crate) async fn complete(api: Weak<Parts>, address: Option<SocketAddr>, is_fresh: bool) {
     while let Some(parts) = api.upgrade() {
         let api = ApiServer::of(parts);
@@ -61,8 +60,7 @@ pub(crate) async fn complete(api: Weak<Parts>, address: Option<SocketAddr>, is_f
         };
         match made.await {
             Ok(_) => {
-                // Nobody else sets it.
-                let _ = api.complete.set(());
+                api.progress.complete();
                 return;
             }
             Err(error) => tracing::warn!(%error, "the first objects cannot be made; trying again"),
@@ -73,15 +71,15 @@ pub(crate) async fn complete(api: Weak<Parts>, address: Option<SocketAddr>, is_f
 }
 
 async fn make_rest(api: &ApiServer, address: Option<SocketAddr>, is_fresh: bool) -> Result<(), Error> {
-    let roles = served(api, objects::roles());
+    let others = served(api, objects::others(address, api.services));
     if is_fresh {
-        for group in roles.chunks(group_size(api)) {
+        for group in others.chunks(group_size(api)) {
             at_once(api, group.iter().map(|first| write(api, first, false))).await?;
         }
         return Ok(());
     }
     let mut lists: BTreeMap<String, Vec<First>> = BTreeMap::new();
-    for first in served(api, objects::ground(address, api.services)).into_iter().chain(roles) {
+    for first in served(api, objects::namespaces()).into_iter().chain(others) {
         lists.entry(first.list()).or_default().push(first);
     }
     // Namespaces come before what is in them: such is the order of their paths.

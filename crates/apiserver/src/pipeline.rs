@@ -96,6 +96,7 @@ where
     span.record("code", code);
     span.in_scope(|| asked.log(code, elapsed, error.as_ref()));
     count(api, labels, code, elapsed);
+    bootstrap::answered(api, connection);
     response
 }
 

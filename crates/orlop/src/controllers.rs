@@ -36,6 +36,10 @@ pub(crate) async fn run(
     shared_at: Option<String>,
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
+    tokio::select! {
+        () = api.settled() => {}
+        () = shutdown.requested() => return Ok(()),
+    }
     let line = Line::to(api.clone());
     let work = |stop: Shutdown| {
         let client = |account: Option<&str>| line.client_of(account);
@@ -76,6 +80,10 @@ pub(crate) async fn expire_events(
     ttl: Duration,
     shutdown: Shutdown,
 ) -> Result<(), Infallible> {
+    tokio::select! {
+        () = api.settled() => {}
+        () = shutdown.requested() => return Ok(()),
+    }
     let line = Line::to(api);
     let client = line.client(Identity::authenticated("system:apiserver", ["system:masters".to_owned()]));
     event_expiry(&client, ttl).run(shutdown).await;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use apiserver::{ApiServer, Limits, audit::Log};
+use apiserver::{ApiServer, Builder, Limits, audit::Log};
 use controller::{Metrics, manager::Settings};
 use process::{
     Shutdown, Supervisor, files, logging,
@@ -182,13 +182,15 @@ struct Opened {
 async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<Opened> {
     let mut metrics = Registry::default();
     let controllers = Metrics::register(&mut metrics);
-    // Both wait for the disk.
-    let (store, key) = tokio::join!(database::open(&config.database, &mut metrics), signing_key(config));
+    // Two of them wait for the disk.
+    let types = async { ApiServer::built_in_types() };
+    let (store, key, types) =
+        tokio::join!(database::open(&config.database, &mut metrics), signing_key(config), types);
     let (store, accounts) = (store?, config.access.service_accounts(|| key)?);
     let signing_key = Arc::clone(&accounts.signing);
     let audit = config.audit.as_ref().map(|audit| audit.open()).transpose()?;
     let (audit, log) = audit.unzip();
-    let mut builder = ApiServer::builder(store.clone());
+    let mut builder = types.into_iter().fold(ApiServer::empty_builder(store.clone()), Builder::register);
     if let Some(audit) = audit {
         builder = builder.audit(audit);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use futures::future::{BoxFuture, try_join_all};
+use futures::future::BoxFuture;
 use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
 use model::{Resource, Revision};
@@ -70,7 +70,12 @@ impl Admission {
         let is_served =
             |of: &&Arc<dyn Follows>| registry.types().any(|known| known.resource == *of.resource());
         let followed = self.followed.iter().filter(is_served);
-        try_join_all(followed.map(|of| Arc::clone(of).start(store.clone()))).await
+        // One after the other: most are empty, and each that reads beside another needs a connection of its own.
+        let mut tasks = Vec::new();
+        for of in followed {
+            tasks.push(Arc::clone(of).start(store.clone()).await?);
+        }
+        Ok(tasks)
     }
 
     /// Waits until plugins know of a write.

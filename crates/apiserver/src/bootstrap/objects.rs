@@ -8,6 +8,21 @@ use serde_json::{Value, json};
 
 use super::{name, services};
 
+const NAMESPACE: [&str; 3] = ["", "v1", "namespaces"];
+
+/// Whose objects, or answers, come from those that are made behind the first answer: groups, and which of their resources, if not all.
+const LATER: [(&str, &[&str]); 9] = [
+    ("", &["services", "endpoints", "configmaps"]),
+    ("apiregistration.k8s.io", &[]),
+    ("authentication.k8s.io", &[]),
+    ("authorization.k8s.io", &[]),
+    ("discovery.k8s.io", &[]),
+    ("flowcontrol.apiserver.k8s.io", &[]),
+    ("networking.k8s.io", &["servicecidrs", "ipaddresses"]),
+    (rbac::GROUP, &[]),
+    ("scheduling.k8s.io", &[]),
+];
+
 /// The namespaces that Kubernetes makes by itself.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -112,10 +127,19 @@ impl First {
     }
 }
 
-/// What there is before the first answer in a fresh database.
-pub(super) fn ground(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
-    let namespaces =
-        NAMESPACES.map(|name| First::new(["", "v1", "namespaces"], json!({"metadata": {"name": name}})));
+/// What there is before the first answer in a fresh database: where everything else is made.
+pub(super) fn namespaces() -> Vec<First> {
+    let namespaces = NAMESPACES.map(|name| First::new(NAMESPACE, json!({"metadata": {"name": name}})));
+    namespaces.into()
+}
+
+/// Whether objects of a resource are made behind the first answer.
+pub(super) fn come_later(group: &str, resource: &str) -> bool {
+    LATER.iter().any(|(of, which)| *of == group && (which.is_empty() || which.contains(&resource)))
+}
+
+/// All others, those first that roles have nothing to do with.
+pub(super) fn others(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
     let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
         First::new(["scheduling.k8s.io", "v1", "priorityclasses"], class)
@@ -127,17 +151,14 @@ pub(super) fn ground(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> 
         api_service(version, group, group_priority, version_priority)
     });
     let services = services::objects(address, ranges);
-    let first = namespaces.into_iter().chain(classes).chain(levels).chain(schemas);
-    first.chain(apis).chain(services).collect()
+    classes.into_iter().chain(levels).chain(schemas).chain(apis).chain(services).chain(roles()).collect()
 }
 
-/// Roles and bindings, which nobody needs who may do everything.
-pub(super) fn roles() -> Vec<First> {
-    let roles = rbac::bootstrap().into_iter().map(|Bootstrapped { resource, namespace, object }| {
+fn roles() -> impl Iterator<Item = First> {
+    rbac::bootstrap().into_iter().map(|Bootstrapped { resource, namespace, object }| {
         let first = First::new([rbac::GROUP, "v1", resource], object);
         First { namespace, upkeep: Upkeep::Completed, ..first }
-    });
-    roles.collect()
+    })
 }
 
 fn api_service(version: &str, group: &str, group_priority: i64, version_priority: i64) -> First {
@@ -156,4 +177,19 @@ fn flow_control(resource: &'static str, name: &str, spec: Value) -> First {
     let annotations = json!({"apf.kubernetes.io/autoupdate-spec": "true"});
     let object = json!({"metadata": {"name": name, "annotations": annotations}, "spec": spec});
     First::new(["flowcontrol.apiserver.k8s.io", "v1", resource], object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_reads_what_comes_later_is_known_to() {
+        let address = Some(SocketAddr::from(([192, 0, 2, 1], 6443)));
+        for First { group, resource, .. } in others(address, Ranges::default()) {
+            assert!(come_later(group, resource), "{resource}.{group}");
+        }
+        assert!(!namespaces().iter().any(|first| come_later(first.group, first.resource)));
+        assert!(!come_later("", "pods"));
+    }
 }

@@ -1,21 +1,79 @@
-//! Who may be answered before all of the first objects are there.
+//! Who may be answered before all of the first objects are there, and when those are made that such an answer does not need.
 
 use std::time::Duration;
 
 use http::HeaderMap;
 use model::error::Error;
-use model::rbac;
-use tokio::time::timeout;
+use tokio::sync::SetOnce;
+use tokio::time::{sleep, timeout};
 
+use super::objects::come_later;
 use crate::api::ApiServer;
-use crate::auth::{Identity, MASTERS, impersonate};
+use crate::auth::{Connection, Identity, MASTERS, impersonate};
 use crate::pipeline::Target;
 use crate::request::verb::Verb;
 
 /// How long a request waits for them.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Whose objects, or answers, come from roles.
-const OF_ROLES: [&str; 3] = [rbac::GROUP, "authorization.k8s.io", "authentication.k8s.io"];
+
+/// How long what the first answer does not need waits for somebody who asks.
+const LULL: Duration = Duration::from_millis(50);
+/// How long it leaves the processor to whoever has just been answered.
+const COURTESY: Duration = Duration::from_millis(5);
+
+/// How far the start of a server has come.
+#[derive(Default)]
+pub(crate) struct Progress {
+    has_answered: SetOnce<()>,
+    is_waited_for: SetOnce<()>,
+    is_complete: SetOnce<()>,
+}
+
+impl Progress {
+    /// Whether all of the first objects are there.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete.initialized()
+    }
+
+    /// They are.
+    pub fn complete(&self) {
+        // Who is second says the same.
+        let _ = self.is_complete.set(());
+    }
+
+    /// Waits until all of them are there, which begins at once.
+    pub async fn wait(&self) {
+        let _ = self.is_waited_for.set(());
+        self.is_complete.wait().await;
+    }
+
+    /// As [`Progress::wait`], for who is in no hurry.
+    pub async fn wait_patiently(&self) {
+        let _ = timeout(PATIENCE, self.is_complete.wait()).await;
+    }
+
+    /// Waits until it is time for what the first answer does not need.
+    pub async fn turn(&self) {
+        let answered = async {
+            self.has_answered.wait().await;
+            sleep(COURTESY).await;
+        };
+        tokio::select! {
+            _ = self.is_waited_for.wait() => {}
+            () = answered => {}
+            () = sleep(LULL) => {}
+        }
+    }
+}
+
+/// Notes that somebody has an answer.
+pub(crate) fn answered(api: &ApiServer, connection: &Connection) {
+    let is_own = || matches!(connection, Connection::InProcess(caller) if *caller == Identity::server());
+    if !api.progress.is_complete() && !is_own() {
+        // Only the first counts.
+        let _ = api.progress.has_answered.set(());
+    }
+}
 
 /// Waits until the first objects are there, if the answer to this request may depend on them.
 pub(crate) async fn until_complete(
@@ -24,11 +82,11 @@ pub(crate) async fn until_complete(
     target: &Target,
     headers: &HeaderMap,
 ) -> Result<(), Error> {
-    if api.complete.initialized() || can_begin(caller, target, headers) {
+    if api.progress.is_complete() || can_begin(caller, target, headers) {
         return Ok(());
     }
-    match timeout(PATIENCE, api.complete.wait()).await {
-        Ok(_) => Ok(()),
+    match timeout(PATIENCE, api.progress.wait()).await {
+        Ok(()) => Ok(()),
         // What keeps them from being made, such as a webhook that refuses everything, can only be taken away by a request.
         Err(_) if needs_no_role(caller, headers) => Ok(()),
         Err(_) => Err(Error::Unavailable {
@@ -42,14 +100,14 @@ fn needs_no_role(caller: &Identity, headers: &HeaderMap) -> bool {
     caller.is_in(MASTERS) && !impersonate::is_asked(headers)
 }
 
-/// The server itself makes them. Who may do everything needs no role to read what has nothing to do with roles.
+/// The server itself makes them. Who may do everything needs no role to read what has nothing to do with them.
 fn can_begin(caller: &Identity, target: &Target, headers: &HeaderMap) -> bool {
     if *caller == Identity::server() {
         return true;
     }
     let Target::Resource { verb, place } = target else { return false };
     matches!(verb, Verb::Get | Verb::List | Verb::Watch)
-        && !OF_ROLES.contains(&place.group.as_str())
+        && !come_later(&place.group, &place.resource)
         && needs_no_role(caller, headers)
 }
 
@@ -60,6 +118,27 @@ mod tests {
 
     fn asks(verb: Verb, group: &str) -> Target {
         Target::Resource { verb, place: ResourcePath { group: group.to_owned(), ..ResourcePath::default() } }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rest_waits_for_the_first_answer_but_not_for_long_and_begins_at_once_for_who_needs_it() {
+        let begun = tokio::time::Instant::now();
+        let nobody = Progress::default();
+        nobody.turn().await;
+        assert_eq!(begun.elapsed(), LULL);
+
+        let (asked, begun) = (Progress::default(), tokio::time::Instant::now());
+        asked.has_answered.set(()).unwrap();
+        asked.turn().await;
+        assert_eq!(begun.elapsed(), COURTESY);
+
+        let (waited_for, begun) = (Progress::default(), tokio::time::Instant::now());
+        let complete = async {
+            waited_for.turn().await;
+            waited_for.complete();
+        };
+        tokio::join!(waited_for.wait(), complete);
+        assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 
     #[test]
@@ -76,11 +155,11 @@ mod tests {
             (&master, asks(Verb::Get, ""), &none, true),
             (&master, asks(Verb::Watch, "apps"), &none, true),
             (&master, asks(Verb::Create, ""), &none, false),
-            (&master, asks(Verb::List, rbac::GROUP), &none, false),
+            (&master, asks(Verb::List, model::rbac::GROUP), &none, false),
             (&master, asks(Verb::Get, ""), &impersonating, false),
             (&master, plain, &none, false),
             (&other, asks(Verb::Get, ""), &none, false),
-            (&Identity::server(), asks(Verb::Create, rbac::GROUP), &none, true),
+            (&Identity::server(), asks(Verb::Create, model::rbac::GROUP), &none, true),
         ] {
             assert_eq!(can_begin(caller, &target, headers), begins, "{caller:?}");
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use model::rbac::{GROUP, Index};
 use model::{ObjectKey, Resource, Revision, Selector};
 use store::{EventKind, ListQuery, Position, Store, Watch, WatchScope};
@@ -18,7 +19,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Reads all rules from the store, and gives what follows them until it is dropped.
 pub(crate) async fn follow(store: Store, rbac: Arc<Rbac>) -> impl Future<Output = ()> + Send + 'static {
     let watches = loop {
-        match try_join_all(Kind::ALL.map(|kind| read_all(&store, &rbac, kind))).await {
+        // One after the other: each that reads beside another needs a connection of its own.
+        let all = stream::iter(Kind::ALL).then(|kind| read_all(&store, &rbac, kind));
+        match all.try_collect::<Vec<_>>().await {
             Ok(watches) => break watches,
             Err(error) => pause(&error).await,
         }
