@@ -22,12 +22,6 @@ use crate::request::list_options::{ListOptions, VersionMatch};
 /// Objects read from the store at once.
 const CHUNK: usize = 500;
 
-/// Bytes that are handed on at once: small enough that their memory is used again and again, instead of being asked of the system.
-const PIECE: usize = 64 << 10;
-
-/// A piece with so many bytes gets no further object.
-const PIECE_FULL: usize = 56 << 10;
-
 pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     let options = ListOptions::from_query(&call.query)?;
     if call.resource_type.is_component_status() {
@@ -58,41 +52,39 @@ fn stream(
     struct State {
         frame: ListFrame,
         reader: Reader,
-        pending: std::vec::IntoIter<Stored>,
+        pending: Option<Vec<Stored>>,
         opened: bool,
         items: bool,
         closed: bool,
     }
-    let pending = first.into_iter();
-    let state = State { frame, reader, pending, opened: false, items: false, closed: false };
+    let state = State { frame, reader, pending: Some(first), opened: false, items: false, closed: false };
     futures::stream::unfold(state, |mut state| async move {
         if state.closed {
             return None;
         }
-        let mut out = BytesMut::with_capacity(PIECE);
+        let mut out = BytesMut::with_capacity(64 << 10);
         if !std::mem::replace(&mut state.opened, true) {
             out.extend_from_slice(&state.frame.opening());
-        } else if state.pending.len() == 0 {
-            match state.reader.next().await {
-                Ok(items) => state.pending = items.into_iter(),
+        }
+        let items = match state.pending.take() {
+            Some(items) => items,
+            None => match state.reader.next().await {
+                Ok(items) => items,
                 Err(error) => {
                     tracing::warn!(%error, "a list ended early");
                     return Some((Err(Aborted), State { closed: true, ..state }));
                 }
-            }
-        }
-        for item in state.pending.by_ref() {
+            },
+        };
+        for item in &items {
             if std::mem::replace(&mut state.items, true) {
                 out.extend_from_slice(b",");
             }
             if state.frame.write_item(&mut out, &item.value).is_err() {
                 return Some((Err(Aborted), State { closed: true, ..state }));
             }
-            if out.len() >= PIECE_FULL {
-                break;
-            }
         }
-        if state.pending.len() == 0 && state.reader.done() {
+        if state.reader.done() {
             state.closed = true;
             out.extend_from_slice(&state.frame.closing(&state.reader.metadata()));
         }
