@@ -39,34 +39,12 @@ type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// An open database file.
 pub struct FileDatabase {
-    lookers: Vec<Mutex<Looker>>,
+    lookers: Vec<Mutex<Option<Connection>>>,
     next_looker: AtomicUsize,
     scanners: Arc<Scanners>,
     writer: Mutex<Option<Sender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     lock: Mutex<Option<Arc<Lock>>>,
-}
-
-/// A connection for look-ups.
-#[derive(Default)]
-enum Looker {
-    /// Nobody has needed it.
-    #[default]
-    Unopened,
-    Open(Connection),
-    Closed,
-}
-
-impl Looker {
-    fn connection(&mut self, options: &FileOptions) -> Result<&Connection, Error> {
-        if matches!(self, Self::Unopened) {
-            *self = Self::Open(connect_to_read(options)?);
-        }
-        match self {
-            Self::Open(connection) => Ok(connection),
-            _ => Err(closed()),
-        }
-    }
 }
 
 /// Connections for lists and log reads, and the right to use one.
@@ -104,12 +82,13 @@ impl FileDatabase {
         schema::migrate(&mut writer, &name)?;
         writer.pragma_update(None, "synchronous", synchronous(options)).map_err(failed)?;
         writer.busy_timeout(RESTART).map_err(failed)?;
-        // What cannot be read is known from the start; the other readers come when they are needed.
-        let first = Looker::Open(connect_to_read(options)?);
-        let later = std::iter::repeat_with(Looker::default);
-        let lookers = std::iter::once(first).chain(later).take(LOOKERS).map(Mutex::new).collect();
+        // Some of each are there from the start: files that take no writes any more take no new reader either.
+        let lookers = (0..LOOKERS)
+            .map(|_| Ok(Mutex::new(Some(connect_to_read(options)?))))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let idle = Mutex::new(vec![connect_to_read(options)?]);
         let permits = Semaphore::new(options.readers.max(1));
-        let scanners = Arc::new(Scanners { idle: Mutex::default(), permits, options: options.clone() });
+        let scanners = Arc::new(Scanners { idle, permits, options: options.clone() });
         let (jobs, queue) = channel();
         let threads = start_threads(writer, options, queue).map_err(|error| Error::Open {
             reason: format!("{name}: no thread could be started: {error}"),
@@ -127,8 +106,8 @@ impl FileDatabase {
     /// Runs a look-up here.
     pub fn look<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         let turn = self.next_looker.fetch_add(1, Ordering::Relaxed);
-        let mut looker = held(&self.lookers[turn % self.lookers.len()]);
-        work(looker.connection(&self.scanners.options)?)
+        let looker = held(&self.lookers[turn % self.lookers.len()]);
+        work(looker.as_ref().ok_or_else(closed)?)
     }
 
     /// Runs a longer read on a blocking thread, when a reader is free.
@@ -162,8 +141,7 @@ impl FileDatabase {
         self.scanners.permits.close();
         let writer = held(&self.writer).take();
         let threads = std::mem::take(&mut *held(&self.threads));
-        let lookers: Vec<_> =
-            self.lookers.iter().map(|looker| std::mem::replace(&mut *held(looker), Looker::Closed)).collect();
+        let lookers: Vec<_> = self.lookers.iter().filter_map(|looker| held(looker).take()).collect();
         let idle = std::mem::take(&mut *held(&self.scanners.idle));
         let lock = held(&self.lock).take();
         let closing = blocking(move || {
