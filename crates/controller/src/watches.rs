@@ -122,7 +122,7 @@ impl Watches {
 
     fn task(&self, target: &Target, feed: &Arc<Feed>) -> impl Future<Output = ()> + Send + use<> {
         let (target, feed) = (target.clone(), Arc::clone(feed));
-        let watch = Watch { target, feed, members: Vec::new(), has_heard: false };
+        let watch = Watch { target, feed, members: Vec::new(), has_heard: false, has_news: false };
         watch.run(self.0.client.clone(), Arc::downgrade(&self.0))
     }
 }
@@ -163,6 +163,8 @@ struct Watch {
     members: Vec<Member>,
     /// Whether the server has sent something since the last request.
     has_heard: bool,
+    /// Whether it had something to say. A server that stops says only where a watch can go on, as often as it is asked.
+    has_news: bool,
 }
 
 /// What a request was made for.
@@ -188,14 +190,14 @@ impl Watch {
                 }
                 continue;
             }
-            self.has_heard = false;
+            (self.has_heard, self.has_news) = (false, false);
             let ended = Box::pin(self.pass(&client)).await;
             if self.has_heard {
                 delay = FIRST_DELAY;
             }
             let target = &self.target;
             match ended {
-                Ok(()) if self.has_heard || self.has_visitors() => continue,
+                Ok(()) if self.has_news || self.has_visitors() => continue,
                 Ok(()) => {}
                 Err(error) if error.is_expired() => {
                     tracing::debug!(%target, "a watch begins anew: {error}");
@@ -304,6 +306,7 @@ impl Watch {
             Name::Bookmark => return self.bookmark(parse(&revision)?, is_end_of_state(line), phase),
             Name::Error => return Err(Error::Refused(line_of.parse::<Status>()?.boxed())),
         };
+        self.has_news = true;
         // The state comes in no order of revisions: only behind all of it there is a place to go on from.
         let revision = if phase == Phase::State { None } else { Some(parse(&revision)?) };
         for member in &mut self.members {
@@ -328,6 +331,7 @@ impl Watch {
         if !is_end_of_state {
             return Ok(phase);
         }
+        self.has_news = true;
         for member in self.members.iter_mut().filter(|member| member.position.is_none()) {
             member.hear(&self.target, Event::Synced);
             member.position = Some(revision);

@@ -183,3 +183,19 @@ async fn an_expired_place_is_a_new_beginning_for_all_and_the_last_to_go_ends_the
     bed.asked().await.end_of_state(9);
     assert_heard(&mut third, &["reset", "synced"]).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_is_not_asked_all_the_time() {
+    let mut bed = Bed::new();
+    let (_one, mut heard) = bed.join();
+    bed.watches.open();
+    bed.asked().await.end_of_state(5);
+    assert_heard(&mut heard, &["reset", "synced"]).await;
+    // That there was a state is news: changes may have followed it.
+    let begun = tokio::time::Instant::now();
+    for _ in 0..3 {
+        bed.asked().await.say("BOOKMARK", &json!({"metadata": {"resourceVersion": "5"}}));
+    }
+    bed.asked().await;
+    assert_eq!(begun.elapsed(), 3 * FIRST_DELAY);
+}
