@@ -9,9 +9,10 @@ use jiff::Timestamp;
 
 use super::old::Old;
 
-/// Bytes of a file for which no other limit is given, as many as kube-apiserver takes.
+/// Megabytes of a file for which no other limit is given, as many as kube-apiserver takes.
 const DEFAULT_MEGABYTES: u64 = 100;
 const MEGABYTE: u64 = 1 << 20;
+
 /// When a file is full, and which old ones stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
@@ -49,11 +50,8 @@ impl File {
 
     /// Writes lines, each whole into one file.
     pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
-        let most = MEGABYTE
-            * match self.megabytes {
-                0 => DEFAULT_MEGABYTES,
-                megabytes => megabytes,
-            };
+        let megabytes = if self.megabytes == 0 { DEFAULT_MEGABYTES } else { self.megabytes };
+        let most = MEGABYTE.saturating_mul(megabytes);
         let mut rest = lines;
         while !rest.is_empty() {
             let room = usize::try_from(most.saturating_sub(self.length)).unwrap_or(usize::MAX);
