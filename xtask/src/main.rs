@@ -2,6 +2,7 @@
 
 mod clients;
 mod conformance;
+mod layout;
 mod oracle;
 mod schema;
 mod steps;
@@ -22,6 +23,8 @@ Commands:
   test --no-install   The same, but only says what is missing instead of installing it
   schema              Writes the table of the built-in types (crates/model/schema) from what the dependencies say
   schema --check      Only says whether the table is what the dependencies say
+  layout              Builds a release, and writes down (crates/orlop/layout.txt) which functions it runs until it is
+                      idle: the next release has them side by side, which saves memory. Needs valgrind
   oracle record [FILTER] --assets DIR
                       Starts the kube-apiserver and etcd of DIR, plays the scripts of fixtures/oracle whose name
                       contains FILTER, and writes down the answers
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         ["test", "--no-install"] => test::run(tools::Missing::Say),
         ["schema"] => schema::run(&[]),
         ["schema", "--check"] => schema::run(&["--check"]),
+        ["layout"] => layout::run(),
         ["oracle", ref rest @ ..] => oracle::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -13,8 +13,8 @@ pub const PAGE_BYTES: usize = 4 << 20;
 /// The matches of a requirement are counted up to here. Below it, sorting them costs less than reading further.
 pub const COUNT_CAP: u64 = 10_000;
 
-/// A requirement with so few matches is as good as any: the others are not counted.
-pub const FEW: u64 = 64;
+/// Requirements are counted up to the first of these, then further, until one has fewer matches.
+pub const CAPS: [u64; 3] = [65, 1024, COUNT_CAP];
 
 /// What finds the candidates among the heads. All requirements are checked on each candidate in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub enum Drive<'a> {
     Scan,
     /// The heads with one of these names, in each namespace.
     Names(&'a [String]),
-    /// The index entries of this requirement: few, so they can be sorted.
+    /// The index entries of this requirement, which has several values: few, so they can be sorted.
     Few(&'a Requirement),
-    /// The index entries of this value, which lie in key order: many, so they are read only as far as the page goes.
+    /// The index entries of this value, which lie in key order: however many they are, they are read only as far as the page goes.
     Ordered(&'a Requirement, &'a str),
 }
 
@@ -49,17 +49,34 @@ pub fn namespace(query: &ListQuery) -> Option<&str> {
     })
 }
 
+/// What a list is driven by where there is no choice to make.
+pub fn only_drive(selector: &Selector) -> Option<Drive<'_>> {
+    if let Some(names) = names(selector) {
+        return Some(Drive::Names(names));
+    }
+    let mut indexable = indexable(selector);
+    match (indexable.next(), indexable.next()) {
+        (None, _) => Some(Drive::Scan),
+        (Some(only), None) => ordered(only),
+        _ => None,
+    }
+}
+
 /// Chooses among the counted requirements. Counts are capped at [`COUNT_CAP`].
 pub fn choose<'a>(counted: &[(&'a Requirement, u64)]) -> Drive<'a> {
     match counted.iter().min_by_key(|(_, count)| *count) {
-        Some((requirement, count)) if *count < COUNT_CAP => Drive::Few(requirement),
-        _ => counted
-            .iter()
-            .find_map(|(requirement, _)| match &requirement.test {
-                Test::In(values) if values.len() == 1 => Some(Drive::Ordered(requirement, &values[0])),
-                _ => None,
-            })
-            .unwrap_or(Drive::Scan),
+        Some((requirement, count)) if *count < COUNT_CAP => {
+            ordered(requirement).unwrap_or(Drive::Few(requirement))
+        }
+        _ => counted.iter().find_map(|(requirement, _)| ordered(requirement)).unwrap_or(Drive::Scan),
+    }
+}
+
+/// The entries of a requirement in key order, if it has one value.
+fn ordered(requirement: &Requirement) -> Option<Drive<'_>> {
+    match &requirement.test {
+        Test::In(values) if values.len() == 1 => Some(Drive::Ordered(requirement, &values[0])),
+        _ => None,
     }
 }
 
@@ -235,6 +252,26 @@ mod tests {
         let b = requirement("b", Test::In(vec!["x".into(), "y".into()]));
         assert_eq!(choose(&[(&a, 50), (&b, 7)]), Drive::Few(&b));
         assert_eq!(choose(&[(&a, 7), (&b, COUNT_CAP)]), Drive::Few(&a));
+    }
+
+    #[test]
+    fn entries_of_one_value_are_never_sorted_for_they_lie_in_key_order() {
+        let a = requirement("a", Test::In(vec!["x".into()]));
+        let b = requirement("b", Test::Exists);
+        assert_eq!(choose(&[(&a, 7), (&b, 50)]), Drive::Ordered(&a, "x"));
+        assert_eq!(choose(&[(&a, 50), (&b, 7)]), Drive::Few(&b));
+    }
+
+    #[test]
+    fn requirements_are_counted_only_where_there_is_a_choice() {
+        let one = || requirement("a", Test::In(vec!["x".into()]));
+        let absent = || requirement("b", Test::NotExists);
+        let selector = |requirements| Selector { requirements };
+        assert_eq!(only_drive(&selector(vec![])), Some(Drive::Scan));
+        assert_eq!(only_drive(&selector(vec![absent()])), Some(Drive::Scan));
+        assert_eq!(only_drive(&selector(vec![absent(), one()])), Some(Drive::Ordered(&one(), "x")));
+        assert_eq!(only_drive(&selector(vec![one(), one()])), None);
+        assert_eq!(only_drive(&selector(vec![requirement("c", Test::Exists)])), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 pub mod candidates;
 
-use model::selector::{Requirement, Test};
+use model::selector::Requirement;
 use model::{ObjectKey, Revision};
 use tokio_postgres::Row;
 
@@ -15,9 +15,7 @@ use super::limits::comparable;
 use super::read::{first, missing};
 use super::readers::Readers;
 use super::rows::{self, attributes, get, integer};
-use crate::listing::{
-    COUNT_CAP, Drive, FEW, PageBuilder, Start, as_of, choose, indexable, names, not_compacted,
-};
+use crate::listing::{CAPS, Drive, PageBuilder, Start, as_of, choose, indexable, not_compacted, only_drive};
 use crate::types::{Error, ListQuery, Page};
 
 /// Candidates of one statement.
@@ -31,9 +29,6 @@ const SCAN_CHUNK: usize = 8192;
 
 /// With so few changes since, what was current at a revision is found by those changes; else by the history of each key.
 const RECENT: u64 = 4096;
-
-/// Requirements are counted up to the first of these, then further, until one has fewer matches.
-const CAPS: [u64; 3] = [FEW + 1, 1024, COUNT_CAP];
 
 /// How often a list begins again because compaction overtook it between two statements.
 const ATTEMPTS: usize = 3;
@@ -76,18 +71,10 @@ fn storable(start: Start) -> Option<Start> {
 
 /// What a list is driven by. Requirements are counted only where there is a choice.
 async fn drive<'a>(readers: &Readers, query: &'a ListQuery, start: &Start) -> Result<Drive<'a>, Error> {
-    if let Some(names) = names(&query.selector) {
-        return Ok(Drive::Names(names));
+    if let Some(drive) = only_drive(&query.selector) {
+        return Ok(drive);
     }
     let indexed: Vec<_> = indexable(&query.selector).collect();
-    if let [Requirement { test: Test::In(values), .. }] = indexed[..]
-        && let [value] = &values[..]
-    {
-        return Ok(Drive::Ordered(indexed[0], value));
-    }
-    if indexed.is_empty() {
-        return Ok(Drive::Scan);
-    }
     let mut counted = Vec::new();
     for cap in CAPS {
         counted = count(readers, query, start, &indexed, cap).await?;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, Rows, ToSql, params};
 use super::error::{corrupt, unavailable};
 use super::read::{attributes, bytes, clock, integer, offset, revision, text};
 use crate::listing::{
-    COUNT_CAP, Drive, FEW, PageBuilder, Start, Version, as_of, choose, indexable, key_of, merge, names,
+    CAPS, Drive, PageBuilder, Start, Version, as_of, choose, indexable, key_of, merge, only_drive,
 };
 use crate::plan::target_letter;
 use crate::types::{Error, ListQuery, Page, Stored};
@@ -111,38 +111,40 @@ fn total(connection: &Connection, query: &ListQuery) -> Result<u64, Error> {
 
 /// What the list is driven by: the requirement with the fewest entries, if any has few.
 pub fn drive<'a>(connection: &Connection, query: &'a ListQuery, start: &Start) -> Result<Drive<'a>, Error> {
-    if let Some(names) = names(&query.selector) {
-        return Ok(Drive::Names(names));
+    if let Some(drive) = only_drive(&query.selector) {
+        return Ok(drive);
     }
     let mut counted = Vec::new();
-    for requirement in indexable(&query.selector) {
-        let count = count(connection, query, start, requirement)?;
-        counted.push((requirement, count));
-        if count <= FEW {
+    for cap in CAPS {
+        counted = indexable(&query.selector)
+            .map(|requirement| Ok((requirement, count(connection, query, start, requirement, cap)?)))
+            .collect::<Result<_, Error>>()?;
+        if counted.iter().any(|(_, count)| *count < cap) {
             break;
         }
     }
     Ok(choose(&counted))
 }
 
-/// How many entries a requirement has, at most [`COUNT_CAP`].
+/// How many entries a requirement has, at most `cap`.
 fn count(
     connection: &Connection,
     query: &ListQuery,
     start: &Start,
     requirement: &Requirement,
+    cap: u64,
 ) -> Result<u64, Error> {
     let mut sum = 0;
     each_range(query, start, requirement, |condition, parameters| {
-        let sql = format!("SELECT count(*) FROM (SELECT 1 FROM entries WHERE {condition} LIMIT {COUNT_CAP})");
+        let sql = format!("SELECT count(*) FROM (SELECT 1 FROM entries WHERE {condition} LIMIT {cap})");
         let count: i64 = connection
             .prepare_cached(&sql)
             .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)))
             .map_err(unavailable)?;
         sum += count.unsigned_abs();
-        Ok(sum < COUNT_CAP)
+        Ok(sum < cap)
     })?;
-    Ok(sum.min(COUNT_CAP))
+    Ok(sum.min(cap))
 }
 
 fn keys_by_entry(

@@ -239,7 +239,7 @@ async fn one_match_among_many_is_looked_up() {
         let query = selected(vec![label_is("k", "many"), label_is("k", "one")]);
         let start = crate::listing::Start::of(&query).unwrap();
         let drive = list::drive(connection, &query, &start)?;
-        Ok(matches!(drive, crate::listing::Drive::Few(requirement) if *requirement == label_is("k", "one")))
+        Ok(matches!(drive, crate::listing::Drive::Ordered(requirement, "one") if *requirement == label_is("k", "one")))
     });
     assert_eq!(drive, Ok(true));
 }
