@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Revision;
 
-pub use field::{FieldError, FieldErrorKind};
+pub use field::{FieldError, FieldErrorKind, Path};
 pub(crate) use quoting::display_number;
 pub use quoting::{is_printable, quote};
 

@@ -1,10 +1,14 @@
 //! One broken rule about one field of an object.
 
+mod path;
+
 use std::fmt;
 
 use serde_json::{Value, json};
 
 use super::quoting::{display, quote};
+
+pub use path::Path;
 
 /// One broken rule. Displays as `path: what is wrong`.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::Value;
 
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 
 const BAD_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const BAD_RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
@@ -42,7 +42,7 @@ pub fn is_ipv6(text: &str) -> bool {
 }
 
 /// The error for a text that is no address, unless the old object had it.
-pub fn bad_ip(path: impl Into<String>, text: &str, old: &[Value]) -> Option<FieldError> {
+pub fn bad_ip(path: &Path<'_>, text: &str, old: &[Value]) -> Option<FieldError> {
     let fine = old.iter().any(|old| old == text) || ip(text).is_some();
     (!fine).then(|| FieldError::invalid(path, text, BAD_IP))
 }
@@ -64,7 +64,7 @@ pub fn strict_ip(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with an address to which traffic shall go.
-pub fn bad_destination(path: &str, text: &str) -> Vec<FieldError> {
+pub fn bad_destination(path: &Path<'_>, text: &str) -> Vec<FieldError> {
     let Some(ip) = ip(text) else {
         return vec![FieldError::invalid(path, text, "must be a valid IP address")];
     };
@@ -88,7 +88,7 @@ fn is_ipv6_link_local(ip: Ipv6Addr) -> bool {
 }
 
 /// What a client is told of an address that is not in its usual form.
-pub fn ip_warning(path: &str, text: &str) -> Option<String> {
+pub fn ip_warning(path: &Path<'_>, text: &str) -> Option<String> {
     let read = ip(text)?;
     match text.parse() {
         Ok(IpAddr::V4(_)) => None,
@@ -161,14 +161,14 @@ fn bits(ip: IpAddr) -> u8 {
 }
 
 /// The error for a text that is no range, unless the old object had it.
-pub fn bad_range(path: impl Into<String>, text: &str, old: &[Value]) -> Option<FieldError> {
+pub fn bad_range(path: &Path<'_>, text: &str, old: &[Value]) -> Option<FieldError> {
     let fine = old.iter().any(|old| old.as_str().is_some_and(|old| old.trim() == text))
         || Range::parse(text).is_some();
     (!fine).then(|| FieldError::invalid(path, text, BAD_RANGE))
 }
 
 /// What is wrong with a range that has to be in its only right form.
-pub fn bad_strict_range(path: &str, text: &str) -> Vec<FieldError> {
+pub fn bad_strict_range(path: &Path<'_>, text: &str) -> Vec<FieldError> {
     let Some(range) = Range::parse(text) else { return vec![FieldError::invalid(path, text, BAD_RANGE)] };
     let mapped = matches!(range.ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
     let problem = if has_leading_zeros(text) {
@@ -191,7 +191,7 @@ fn has_leading_zeros(range: &str) -> bool {
 }
 
 /// What a client is told of a range that is not in its usual form.
-pub fn range_warnings(path: &str, text: &str) -> Vec<String> {
+pub fn range_warnings(path: &Path<'_>, text: &str) -> Vec<String> {
     let Some(range) = Range::parse(text) else { return Vec::new() };
     let (network, mut warnings) = (range.network(), Vec::new());
     let shown = quote(text);
@@ -219,13 +219,13 @@ pub fn range_warnings(path: &str, text: &str) -> Vec<String> {
 }
 
 /// What is wrong with the number of a port.
-pub fn bad_port(path: impl Into<String>, port: i64) -> Option<FieldError> {
+pub fn bad_port(path: &Path<'_>, port: i64) -> Option<FieldError> {
     let fine = (1..=65_535).contains(&port);
     (!fine).then(|| FieldError::invalid(path, port, "must be between 1 and 65535, inclusive"))
 }
 
 /// What is wrong with the name of a port.
-pub fn bad_port_name(path: &str, name: &str) -> Vec<FieldError> {
+pub fn bad_port_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let letter = |byte: u8| byte.is_ascii_lowercase();
     let charset = |byte: u8| letter(byte) || byte.is_ascii_digit() || byte == b'-';
     [
@@ -245,7 +245,7 @@ pub fn bad_port_name(path: &str, name: &str) -> Vec<FieldError> {
 }
 
 /// What is wrong with a port that is a number or a name.
-pub fn bad_port_or_name(path: &str, port: &Value) -> Vec<FieldError> {
+pub fn bad_port_or_name(path: &Path<'_>, port: &Value) -> Vec<FieldError> {
     match port {
         Value::String(name) => bad_port_name(path, name),
         port => bad_port(path, port.as_i64().unwrap_or_default()).into_iter().collect(),

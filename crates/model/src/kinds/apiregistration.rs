@@ -6,7 +6,7 @@ use super::columns::{AGE, Column, NAME, age, name};
 use super::label_selector::invalid;
 use super::object::{is_true, keep_all_but_status, keep_metadata, map_mut, maps, number, text, value};
 use super::{KindRules, Object, Subresource, Writer};
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::names::{NameRule, dns1035_label, dns1123_subdomain};
 
 const SERVICE_PORT: i64 = 443;
@@ -80,14 +80,14 @@ fn validate(object: &Object) -> Vec<FieldError> {
         errors.push(FieldError::required("spec.group", detail));
     }
     if !group.is_empty() {
-        errors.extend(invalid("spec.group", group, dns1123_subdomain(group)));
+        errors.extend(invalid(&Path::root("spec.group"), group, dns1123_subdomain(group)));
     }
-    errors.extend(invalid("spec.version", version, dns1035_label(version)));
+    errors.extend(invalid(&Path::root("spec.version"), version, dns1035_label(version)));
     for (field, max) in [("groupPriorityMinimum", 20_000), ("versionPriority", 1000)] {
         let priority = number(spec, &[field]);
         if !(1..=max).contains(&priority) {
             let detail = format!("must be positive and less than {max}");
-            errors.push(FieldError::invalid(format!("spec.{field}"), priority, detail));
+            errors.push(FieldError::invalid(Path::SPEC.field(field), priority, detail));
         }
     }
     errors.extend(bad_trust(spec));
@@ -112,7 +112,7 @@ fn bad_trust(spec: &Object) -> Vec<FieldError> {
     };
     for field in ["namespace", "name"] {
         if text(service, &[field]).is_empty() {
-            errors.push(FieldError::required(format!("spec.service.{field}"), ""));
+            errors.push(FieldError::required(Path::SPEC.field("service").field(field), ""));
         }
     }
     let port = number(service, &["port"]);
@@ -131,7 +131,7 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
         maps(object, &["status", "conditions"]).map(|(at, condition)| (at, text(condition, &["status"])));
     let unknown = statuses.filter(|(_, status)| !STATUSES.contains(status));
     let error = |(index, status)| {
-        FieldError::not_supported(format!("status.conditions[{index}].status"), status, &STATUSES)
+        FieldError::not_supported(Path::STATUS.item("conditions", index).field("status"), status, &STATUSES)
     };
     unknown.map(error).collect()
 }

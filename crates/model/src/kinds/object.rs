@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Object;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::names::{label_value, qualified_name};
 
 /// The value at a path.
@@ -90,17 +90,20 @@ pub fn has(object: &Object, path: &[&str]) -> bool {
 }
 
 /// The error for each problem of a text.
-pub fn invalid_for(path: &str, value: &str, problems: Vec<String>) -> Vec<FieldError> {
+pub fn invalid_for(path: &Path<'_>, value: &str, problems: Vec<String>) -> Vec<FieldError> {
     problems.into_iter().map(|problem| FieldError::invalid(path, value, problem)).collect()
 }
 
 /// The error for a text that is none of a few.
-pub fn unsupported(path: impl Into<String>, value: &str, supported: &[&str]) -> Option<FieldError> {
+pub fn unsupported(path: &Path<'_>, value: &str, supported: &[&str]) -> Option<FieldError> {
     (!supported.contains(&value)).then(|| FieldError::not_supported(path, value, supported))
 }
 
 /// What is wrong with labels, or with what selects by them.
-pub fn bad_labels<'a>(path: &str, labels: impl Iterator<Item = (&'a String, &'a Value)>) -> Vec<FieldError> {
+pub fn bad_labels<'a>(
+    path: &Path<'_>,
+    labels: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> Vec<FieldError> {
     let check = |(key, value): (&String, &Value)| {
         let value = value.as_str().unwrap_or_default();
         let mut errors = invalid_for(path, key, qualified_name(key));

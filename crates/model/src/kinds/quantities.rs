@@ -1,24 +1,24 @@
 //! Rules about amounts that kinds share.
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use quantity::Quantity;
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
 
 /// The error for an amount below zero.
-pub fn negative(path: &str, amount: &str) -> Option<FieldError> {
+pub fn negative(path: &Path<'_>, amount: &str) -> Option<FieldError> {
     let below = Quantity::parse(amount).is_ok_and(|quantity| quantity.is_negative());
     below.then(|| FieldError::invalid(path, amount, NEGATIVE))
 }
 
 /// The error for an amount that is not above zero.
-pub fn not_positive(path: &str, amount: &str) -> Option<FieldError> {
+pub fn not_positive(path: &Path<'_>, amount: &str) -> Option<FieldError> {
     let above = Quantity::parse(amount).is_ok_and(|quantity| !quantity.is_negative() && !quantity.is_zero());
     (!above).then(|| FieldError::invalid(path, amount, "must be greater than zero"))
 }
 
 /// The error for an amount below zero, in the words for capacities; it shows whole units.
-pub fn bad_amount(path: &str, amount: &str) -> Option<FieldError> {
+pub fn bad_amount(path: &Path<'_>, amount: &str) -> Option<FieldError> {
     let below = Quantity::parse(amount).is_ok_and(|quantity| quantity.is_negative());
     below.then(|| {
         let whole = amount.parse::<i64>().unwrap_or(-1);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Object;
 use super::object::{entries, items, text};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::names::{label_value, qualified_name};
 
 /// What a selector selects.
@@ -138,7 +138,7 @@ pub fn shown_labels(labels: Option<&Value>) -> String {
 }
 
 /// An error about a selector. Go writes its fields in another order than that of their names.
-pub fn bad_selector(path: &str, selector: Option<&Value>, detail: &str) -> FieldError {
+pub fn bad_selector(path: &Path<'_>, selector: Option<&Value>, detail: &str) -> FieldError {
     super::workload::invalid_shown(path, &go_selector(selector), detail)
 }
 

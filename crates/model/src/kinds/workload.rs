@@ -8,7 +8,7 @@ use super::core::pod;
 use super::label_selector::bad_label_selector;
 use super::object::{keep_all_but_status, map_mut, number, text, value};
 use super::selection::{Selection, bad_selector};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 
@@ -34,18 +34,16 @@ pub fn optional(object: &Object, path: &[&str]) -> Option<i64> {
 }
 
 /// An error that shows a value which is not written as JSON of ours would be.
-pub fn invalid_shown(path: &str, shown: &str, detail: &str) -> FieldError {
+pub fn invalid_shown(path: &Path<'_>, shown: &str, detail: &str) -> FieldError {
     let separator = if detail.is_empty() { "" } else { ": " };
     FieldError { value: None, ..FieldError::invalid(path, "", format!("{shown}{separator}{detail}")) }
 }
 
 /// An error for each of these fields with a number below zero.
-pub fn negative(object: &Object, path: &str, fields: &[&str]) -> Vec<FieldError> {
+pub fn negative(object: &Object, path: &Path<'_>, fields: &[&str]) -> Vec<FieldError> {
     let below = fields.iter().filter_map(|field| Some((field, optional(object, &[field])?)));
     let below = below.filter(|(_, number)| *number < 0);
-    below
-        .map(|(field, number)| FieldError::invalid(format!("{path}.{field}"), number, NOT_NEGATIVE))
-        .collect()
+    below.map(|(field, number)| FieldError::invalid(path.field(field), number, NOT_NEGATIVE)).collect()
 }
 
 /// An error for each of these fields of a status with a number above that of `whole`.
@@ -53,7 +51,7 @@ pub fn exceeding(status: &Object, fields: &[&str], whole: &str, detail: &str) ->
     let limit = number(status, &[whole]);
     let above = fields.iter().map(|field| (field, number(status, &[field])));
     let above = above.filter(|(_, number)| *number > limit);
-    above.map(|(field, number)| FieldError::invalid(format!("status.{field}"), number, detail)).collect()
+    above.map(|(field, number)| FieldError::invalid(Path::STATUS.field(field), number, detail)).collect()
 }
 
 /// The error for a count of collisions that has become smaller.
@@ -64,7 +62,7 @@ pub fn fewer_collisions(new: &Object, old: &Object) -> Option<FieldError> {
 }
 
 /// What is wrong with a number that may be a percentage.
-pub fn bad_int_or_percent(path: &str, value: &Value) -> Option<FieldError> {
+pub fn bad_int_or_percent(path: &Path<'_>, value: &Value) -> Option<FieldError> {
     const NO_PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  \
                               or '93%', regex used for validation is '[0-9]+%')";
     match value {
@@ -79,7 +77,7 @@ pub fn bad_int_or_percent(path: &str, value: &Value) -> Option<FieldError> {
 }
 
 /// The error for more than all of something.
-pub fn more_than_all(path: &str, value: &Value) -> Option<FieldError> {
+pub fn more_than_all(path: &Path<'_>, value: &Value) -> Option<FieldError> {
     let is_more = value.as_str().and_then(percent).is_some_and(|percent| percent > 100);
     is_more.then(|| FieldError::invalid(path, value.clone(), "must not be greater than 100%"))
 }
@@ -105,7 +103,7 @@ pub fn default_template(spec: &mut Object) {
 }
 
 /// What is wrong with the template in a spec.
-pub fn bad_template(spec: &Object, path: &str) -> Vec<FieldError> {
+pub fn bad_template(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     part(spec, &["template"]).map(|template| pod::validate_template(template, path)).unwrap_or_default()
 }
 
@@ -118,7 +116,7 @@ pub fn template_warnings(new: &Object, old: Option<&Object>, spec: &[&str]) -> V
     let Some(template) = part(new, spec).and_then(|spec| part(spec, &["template"])) else {
         return Vec::new();
     };
-    pod::template_warnings(template, &format!("{}.template", spec.join(".")))
+    pod::template_warnings(template, &Path::root(&spec.join(".")).field("template"))
 }
 
 /// What a client should be told about an object with a template in its spec, whose name becomes that of pods.
@@ -140,7 +138,7 @@ pub fn bad_required_selector(spec: &Object, kind: &str) -> Vec<FieldError> {
     let Some(selector) = present(spec, &["selector"]) else {
         return vec![FieldError::required("spec.selector", "")];
     };
-    let mut errors = bad_label_selector("spec.selector", Some(selector));
+    let mut errors = bad_label_selector(&Path::root("spec.selector"), Some(selector));
     errors.extend(empty_selector(spec, kind));
     errors
 }
@@ -148,7 +146,9 @@ pub fn bad_required_selector(spec: &Object, kind: &str) -> Vec<FieldError> {
 /// The error for a selector that selects everything.
 pub fn empty_selector(spec: &Object, kind: &str) -> Option<FieldError> {
     let is_empty = part(spec, &["selector"]).is_some_and(Object::is_empty);
-    is_empty.then(|| invalid_shown("spec.selector", "{}", &format!("empty selector is invalid for {kind}")))
+    is_empty.then(|| {
+        invalid_shown(&Path::root("spec.selector"), "{}", &format!("empty selector is invalid for {kind}"))
+    })
 }
 
 /// The error for a template whose pods are not selected.
@@ -165,7 +165,7 @@ pub fn unselected(spec: &Object, selection: &Selection<'_>) -> Option<FieldError
 pub fn changed_selector(new: &Object, old: &Object) -> Option<FieldError> {
     let selector = |object| present(object, &["spec", "selector"]);
     let (new, old) = (selector(new), selector(old));
-    (new != old).then(|| bad_selector("spec.selector", new, "field is immutable"))
+    (new != old).then(|| bad_selector(&Path::root("spec.selector"), new, "field is immutable"))
 }
 
 /// What is wrong with a template for pods that shall run until they are deleted.
@@ -187,10 +187,10 @@ pub fn bad_replicas(spec: &Object) -> Vec<FieldError> {
     let selector = present(spec, &["selector"]);
     let mut errors = bad_required_selector(spec, "deployment");
     match Selection::read(selector) {
-        None => errors.push(bad_selector("spec.selector", selector, "invalid label selector")),
+        None => errors.push(bad_selector(&Path::root("spec.selector"), selector, "invalid label selector")),
         Some(selection) => {
             errors.extend(unselected(spec, &selection));
-            errors.extend(bad_template(spec, "spec.template"));
+            errors.extend(bad_template(spec, &Path::root("spec.template")));
             errors.extend(ending_template(spec, "ReplicaSet"));
         }
     }
@@ -219,7 +219,7 @@ pub fn container_cells(spec: Option<&Object>) -> [Value; 2] {
 }
 
 /// The error for a value that is none of those that are allowed, and is shown as Go writes it.
-pub fn not_supported_shown(path: &str, shown: &str, supported: &[&str]) -> FieldError {
+pub fn not_supported_shown(path: &Path<'_>, shown: &str, supported: &[&str]) -> FieldError {
     let error = FieldError::not_supported(path, "", supported);
     FieldError { value: None, detail: format!("{shown}: {}", error.detail), ..error }
 }

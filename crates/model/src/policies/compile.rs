@@ -44,7 +44,7 @@ pub struct Unusable {
 
 impl Unusable {
     /// As an error about the field of the expression, of which `shown` is what messages show.
-    pub fn at(self, path: String, shown: &str) -> FieldError {
+    pub fn at(self, path: impl Into<String>, shown: &str) -> FieldError {
         match self.is_internal {
             true => FieldError::internal(path, self.detail),
             false => FieldError::invalid(path, shown, self.detail),

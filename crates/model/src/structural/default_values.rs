@@ -2,14 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::at::At;
 use super::node::Node;
 use super::prune::{META_FIELDS, prune_value};
 use super::{metadata, validate};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 
 /// What is wrong with the defaults of a structural schema.
-pub fn bad_defaults(root: &Node, at: &At<'_>) -> Vec<FieldError> {
+pub fn bad_defaults(root: &Node, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(root, true, None, at, &mut errors);
     errors
@@ -45,11 +44,11 @@ impl Way<'_> {
 }
 
 /// Visits a place of a schema; `way` leads there if it is inside of kind, version or metadata.
-fn visit(node: &Node, is_root: bool, way: Option<&Way<'_>>, at: &At<'_>, errors: &mut Vec<FieldError>) {
+fn visit(node: &Node, is_root: bool, way: Option<&Way<'_>>, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     let is_resource = is_root || node.embedded;
     let way = way.filter(|_| !is_resource);
     if let Some(default) = &node.default {
-        let place = At::field(Some(at), "default");
+        let place = at.field("default");
         match way {
             Some(way) => errors.extend(bad_in_metadata(node, default, way, &place)),
             None => errors.extend(bad_default(node, is_resource, default, &place)),
@@ -57,22 +56,22 @@ fn visit(node: &Node, is_root: bool, way: Option<&Way<'_>>, at: &At<'_>, errors:
     }
     if let Some(items) = &node.items {
         let inner = way.map(|way| Way { parent: Some(way), step: None });
-        visit(items, false, inner.as_ref(), &At::field(Some(at), "items"), errors);
+        visit(items, false, inner.as_ref(), &at.field("items"), errors);
     }
-    let properties = At::field(Some(at), "properties");
+    let properties = at.field("properties");
     for (name, field) in &node.fields {
         let is_meta = is_resource && META_FIELDS.contains(&&**name);
         let inner = (is_meta || way.is_some()).then_some(Way { parent: way, step: Some(name) });
-        visit(field, false, inner.as_ref(), &At::key(Some(&properties), name), errors);
+        visit(field, false, inner.as_ref(), &properties.key(name), errors);
     }
 }
 
-fn bad_default(node: &Node, is_resource: bool, default: &Value, at: &At<'_>) -> Vec<FieldError> {
+fn bad_default(node: &Node, is_resource: bool, default: &Value, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut pruned = default.clone();
     prune_value(node, is_resource, &mut pruned);
     if pruned != *default {
-        errors.push(FieldError::invalid(at.to_string(), default.clone(), "must not have unknown fields"));
+        errors.push(FieldError::invalid(at, default.clone(), "must not have unknown fields"));
     }
     let mut read = default.clone();
     if let Err(error) = metadata::read_value(node, is_resource, &mut read, at) {
@@ -88,11 +87,11 @@ fn bad_default(node: &Node, is_resource: bool, default: &Value, at: &At<'_>) -> 
 }
 
 /// What is wrong with a default that becomes a part of metadata.
-fn bad_in_metadata(node: &Node, default: &Value, way: &Way<'_>, at: &At<'_>) -> Vec<FieldError> {
+fn bad_in_metadata(node: &Node, default: &Value, way: &Way<'_>, at: &Path<'_>) -> Vec<FieldError> {
     let mut object = way.object_around(default.clone());
     let refuse = |problem: String| {
         let detail = format!("must result in valid metadata: {problem}");
-        vec![FieldError::invalid(at.to_string(), default.clone(), detail)]
+        vec![FieldError::invalid(at, default.clone(), detail)]
     };
     let given = object.get("metadata").cloned().unwrap_or_default();
     if let Err(mismatch) = metadata::read(&mut object) {

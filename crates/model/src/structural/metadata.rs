@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::at::At;
 use super::node::Node;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::schema::{self, Mismatch, TypeId};
 
 static OBJECT_META: LazyLock<TypeId> = LazyLock::new(|| {
@@ -31,7 +30,7 @@ fn read_at(object: &mut Map<String, Value>, path: &str) -> Result<Vec<String>, M
 /// The same for each embedded object; refuses values of wrong types.
 pub fn read_embedded(root: &Node, object: &mut Map<String, Value>) -> Result<Vec<String>, FieldError> {
     let mut unknown = Vec::new();
-    visit_fields(root, object, None, &mut unknown)?;
+    visit_fields(root, object, &Path::OBJECT, &mut unknown)?;
     unknown.sort_unstable();
     Ok(unknown)
 }
@@ -39,13 +38,13 @@ pub fn read_embedded(root: &Node, object: &mut Map<String, Value>) -> Result<Vec
 fn visit_fields(
     node: &Node,
     object: &mut Map<String, Value>,
-    at: Option<&At<'_>>,
+    at: &Path<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), FieldError> {
     for (key, value) in object {
         let place = match node.field(key) {
-            Some(_) => At::field(at, key),
-            None => At::key(at, key),
+            Some(_) => at.field(key),
+            None => at.key(key),
         };
         if let Some(field) = node.at_key(key) {
             visit(field, field.embedded, value, &place, unknown)?;
@@ -55,7 +54,12 @@ fn visit_fields(
 }
 
 /// The same for a value by itself, which may be an object with kind and version.
-pub fn read_value(node: &Node, is_resource: bool, value: &mut Value, at: &At<'_>) -> Result<(), FieldError> {
+pub fn read_value(
+    node: &Node,
+    is_resource: bool,
+    value: &mut Value,
+    at: &Path<'_>,
+) -> Result<(), FieldError> {
     visit(node, is_resource, value, at, &mut Vec::new())
 }
 
@@ -63,7 +67,7 @@ fn visit(
     node: &Node,
     is_resource: bool,
     value: &mut Value,
-    at: &At<'_>,
+    at: &Path<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), FieldError> {
     match (value, &node.items) {
@@ -71,13 +75,11 @@ fn visit(
             if is_resource {
                 read_one(object, at, unknown)?;
             }
-            visit_fields(node, object, Some(at), unknown)
+            visit_fields(node, object, at, unknown)
         }
         (Value::Array(list), Some(items)) => {
             let mut list = list.iter_mut().enumerate();
-            list.try_for_each(|(index, item)| {
-                visit(items, items.embedded, item, &At::index(Some(at), index), unknown)
-            })
+            list.try_for_each(|(index, item)| visit(items, items.embedded, item, &at.at(index), unknown))
         }
         _ => Ok(()),
     }
@@ -85,12 +87,12 @@ fn visit(
 
 fn read_one(
     object: &mut Map<String, Value>,
-    at: &At<'_>,
+    at: &Path<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), FieldError> {
     for field in ["apiVersion", "kind"] {
         if let Some(value) = object.get(field).filter(|value| !value.is_string()) {
-            return Err(FieldError::invalid(format!("{at}.{field}"), value.clone(), "must be a string"));
+            return Err(FieldError::invalid(at.field(field), value.clone(), "must be a string"));
         }
     }
     let given = object.get("metadata").cloned();

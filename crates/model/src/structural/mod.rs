@@ -3,7 +3,6 @@
 //! A schema is compiled once, when its definition is written or read; objects are pruned, completed and checked by the
 //! compiled form. Map keys are visited in the order of their names, where Kubernetes has none.
 
-mod at;
 mod checks;
 mod columns;
 mod compile;
@@ -28,7 +27,6 @@ use serde_json::{Map, Value};
 use crate::error::{FieldError, FieldErrorKind};
 use rules::Rules;
 
-pub(crate) use at::At;
 pub use checks::Checks;
 pub use columns::Columns;
 pub(crate) use default_values::bad_defaults;

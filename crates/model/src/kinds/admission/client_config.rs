@@ -1,6 +1,6 @@
 //! Where a webhook is: at a URL, or behind a service.
 
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::kinds::Object;
 use crate::kinds::object::{has, number, text, value};
 use crate::names::dns1123_subdomain;
@@ -8,10 +8,10 @@ use crate::names::dns1123_subdomain;
 const FORM: &str = "; desired format: https://host[/path]";
 
 /// What is wrong with a client config: exactly one place, and a sound one.
-pub fn bad_client_config(path: &str, config: &Object) -> Vec<FieldError> {
+pub fn bad_client_config(path: &Path<'_>, config: &Object) -> Vec<FieldError> {
     match (has(config, &["url"]), value(config, &["service"]).and_then(|service| service.as_object())) {
-        (true, None) => bad_url(&format!("{path}.url"), text(config, &["url"])),
-        (false, Some(service)) => bad_service(&format!("{path}.service"), service),
+        (true, None) => bad_url(&path.field("url"), text(config, &["url"])),
+        (false, Some(service)) => bad_service(&path.field("service"), service),
         _ => vec![FieldError::required(path, "exactly one of url or service is required")],
     }
 }
@@ -26,7 +26,7 @@ struct Url<'a> {
     fragment: &'a str,
 }
 
-fn bad_url(path: &str, url: &str) -> Vec<FieldError> {
+fn bad_url(path: &Path<'_>, url: &str) -> Vec<FieldError> {
     let parts = match parse(url) {
         Ok(parts) => parts,
         Err(problem) => {
@@ -96,24 +96,24 @@ fn check_port(host: &str) -> Result<(), String> {
     }
 }
 
-fn bad_service(path: &str, service: &Object) -> Vec<FieldError> {
+fn bad_service(path: &Path<'_>, service: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     // Each of the two is reported in place of the other, in Kubernetes as well.
     for (field, reported) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, &[field]).is_empty() {
-            errors.push(FieldError::required(format!("{path}.{reported}"), ""));
+            errors.push(FieldError::required(path.field(reported), ""));
         }
     }
     let port = number(service, &["port"]);
     if !(1..=65535).contains(&port) {
         let detail = "port is not valid: must be between 1 and 65535, inclusive";
-        errors.push(FieldError::invalid(format!("{path}.port"), port, detail));
+        errors.push(FieldError::invalid(path.field("port"), port, detail));
     }
-    errors.extend(bad_path(&format!("{path}.path"), text(service, &["path"])));
+    errors.extend(bad_path(&path.field("path"), text(service, &["path"])));
     errors
 }
 
-fn bad_path(at: &str, path: &str) -> Vec<FieldError> {
+fn bad_path(at: &Path<'_>, path: &str) -> Vec<FieldError> {
     if path.is_empty() || path == "/" {
         return Vec::new();
     }

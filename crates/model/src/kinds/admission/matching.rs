@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::rule::{bad_rule, default_rule};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::label_selector::{bad_label_selector, invalid};
 use crate::kinds::object::{has, maps, maps_mut, set_default, text, texts, value};
@@ -34,32 +34,32 @@ pub fn default_match_resources(resources: &mut Object) {
 }
 
 /// The error for a field with a value that is none of these; a field that is not there is fine.
-pub fn unsupported(path: &str, object: &Object, field: &str, supported: &[&str]) -> Option<FieldError> {
+pub fn unsupported(path: &Path<'_>, object: &Object, field: &str, supported: &[&str]) -> Option<FieldError> {
     let found = text(object, &[field]);
     let refused = has(object, &[field]) && !supported.contains(&found);
-    refused.then(|| FieldError::not_supported(format!("{path}.{field}"), found, supported))
+    refused.then(|| FieldError::not_supported(path.field(field), found, supported))
 }
 
 /// What is wrong with the match policy.
-pub fn bad_match_policy(path: &str, object: &Object) -> Option<FieldError> {
+pub fn bad_match_policy(path: &Path<'_>, object: &Object) -> Option<FieldError> {
     unsupported(path, object, "matchPolicy", &MATCH_POLICIES)
 }
 
 /// What is wrong with the selectors of namespaces and objects.
-pub fn bad_selectors(path: &str, object: &Object) -> Vec<FieldError> {
-    let selector = |field: &str| bad_label_selector(&format!("{path}.{field}"), value(object, &[field]));
+pub fn bad_selectors(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
+    let selector = |field: &str| bad_label_selector(&path.field(field), value(object, &[field]));
     let mut errors = selector("namespaceSelector");
     errors.extend(selector("objectSelector"));
     errors
 }
 
 /// What is wrong with the resources that a policy or a binding matches.
-pub fn bad_match_resources(path: &str, resources: &Object) -> Vec<FieldError> {
+pub fn bad_match_resources(path: &Path<'_>, resources: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = bad_match_policy(path, resources).into_iter().collect();
     errors.extend(bad_selectors(path, resources));
     for field in ["resourceRules", "excludeResourceRules"] {
         for (index, rule) in maps(resources, &[field]) {
-            let path = format!("{path}.{field}[{index}]");
+            let path = path.item(field, index);
             errors.extend(bad_resource_names(&path, rule));
             errors.extend(bad_rule(&path, rule));
         }
@@ -68,18 +68,18 @@ pub fn bad_match_resources(path: &str, resources: &Object) -> Vec<FieldError> {
 }
 
 /// Nothing is changed where something is deleted.
-pub fn bad_mutating_operations(path: &str, resources: &Object) -> Vec<FieldError> {
-    let path = format!("{path}.resourceRules.operations");
+pub fn bad_mutating_operations(path: &Path<'_>, resources: &Object) -> Vec<FieldError> {
+    let path = path.field("resourceRules.operations");
     let rules = maps(resources, &["resourceRules"]).flat_map(|(_, rule)| texts(rule, &["operations"]));
     let wrong = rules.filter(|operation| !MUTATING_OPERATIONS.contains(operation));
-    wrong.map(|operation| FieldError::not_supported(path.as_str(), operation, &MUTATING_OPERATIONS)).collect()
+    wrong.map(|operation| FieldError::not_supported(path, operation, &MUTATING_OPERATIONS)).collect()
 }
 
-fn bad_resource_names(path: &str, rule: &Object) -> Vec<FieldError> {
+fn bad_resource_names(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, name) in texts(rule, &["resourceNames"]).into_iter().enumerate() {
-        let path = format!("{path}.resourceNames[{index}]");
+        let path = path.item("resourceNames", index);
         errors.extend(invalid(&path, name, path_segment(name)));
         if !seen.insert(name) {
             errors.push(FieldError::duplicate(path, name));
@@ -89,26 +89,25 @@ fn bad_resource_names(path: &str, rule: &Object) -> Vec<FieldError> {
 }
 
 /// What is wrong with match conditions. They never see variables.
-pub fn bad_conditions(path: &str, object: &Object, has_params: bool) -> Vec<FieldError> {
-    let path = format!("{path}.matchConditions");
+pub fn bad_conditions(path: &Path<'_>, object: &Object, has_params: bool) -> Vec<FieldError> {
+    let path = path.field("matchConditions");
     let mut errors = Vec::new();
     let composer = Composer::new(has_params, false);
     let options = Options { has_authorizer: true };
     let count = maps(object, &["matchConditions"]).count();
     if count > CONDITIONS_MAX {
-        errors.push(FieldError::too_many(path.as_str(), count, CONDITIONS_MAX));
+        errors.push(FieldError::too_many(path, count, CONDITIONS_MAX));
     }
     let mut seen = BTreeSet::new();
     for (index, condition) in maps(object, &["matchConditions"]) {
-        let path = format!("{path}[{index}]");
-        let (source, path_of_source) =
-            (text(condition, &["expression"]).trim(), format!("{path}.expression"));
+        let path = path.at(index);
+        let (source, path_of_source) = (text(condition, &["expression"]).trim(), path.field("expression"));
         if source.is_empty() {
             errors.push(FieldError::required(path_of_source, ""));
         } else if let Err(unusable) = composer.compile(source, options, Wanted::Bool) {
             errors.push(unusable.at(path_of_source, source));
         }
-        let name_path = format!("{path}.name");
+        let name_path = path.field("name");
         match text(condition, &["name"]) {
             "" => errors.push(FieldError::required(name_path, "")),
             name => {

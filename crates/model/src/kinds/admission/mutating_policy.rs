@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::GROUP;
 use super::matching::{bad_conditions, bad_mutating_operations};
 use super::policy::{bad_matching, bad_variable, default_policy, keeps_conditions, shown_kind};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{has, items, maps, text, value};
 use crate::kinds::{KindRules, Object};
@@ -39,21 +39,21 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
     let mut errors = bad_matching(spec);
     if let Some(constraints) = value(spec, &["matchConstraints"]).and_then(Value::as_object) {
-        errors.extend(bad_mutating_operations("spec.matchConstraints", constraints));
+        errors.extend(bad_mutating_operations(&Path::root("spec.matchConstraints"), constraints));
     }
     let has_params = has(spec, &["paramKind"]);
     if !old.is_some_and(|old| keeps_conditions(spec, old)) {
-        errors.extend(bad_conditions("spec", spec, has_params));
+        errors.extend(bad_conditions(&Path::SPEC, spec, has_params));
     }
     let mut composer = Composer::new(has_params, true);
     for (index, variable) in maps(spec, &["variables"]) {
-        errors.extend(bad_variable(&format!("spec.variables[{index}]"), variable, &mut composer));
+        errors.extend(bad_variable(&Path::SPEC.item("variables", index), variable, &mut composer));
     }
     if items(spec, &["mutations"]).is_empty() {
         errors.push(FieldError::required("spec.mutations", "mutations must contain at least one item"));
     }
     for (index, mutation) in maps(spec, &["mutations"]) {
-        errors.extend(bad_mutation(&format!("spec.mutations[{index}]"), mutation, &composer));
+        errors.extend(bad_mutation(&Path::SPEC.item("mutations", index), mutation, &composer));
     }
     match text(spec, &["reinvocationPolicy"]) {
         "" => errors.push(FieldError::required("spec.reinvocationPolicy", "")),
@@ -65,23 +65,23 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-fn bad_mutation(path: &str, mutation: &Object, composer: &Composer) -> Vec<FieldError> {
+fn bad_mutation(path: &Path<'_>, mutation: &Object, composer: &Composer) -> Vec<FieldError> {
     let kind = text(mutation, &["patchType"]);
     let (field, other, wanted) = match kind {
-        "" => return vec![FieldError::required(format!("{path}.patchType"), "")],
+        "" => return vec![FieldError::required(path.field("patchType"), "")],
         "JSONPatch" => ("jsonPatch", "applyConfiguration", Wanted::Operations),
         "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Wanted::Configuration),
-        _ => return vec![FieldError::not_supported(format!("{path}.patchType"), kind, &PATCH_TYPES)],
+        _ => return vec![FieldError::not_supported(path.field("patchType"), kind, &PATCH_TYPES)],
     };
     let mut errors = Vec::new();
-    let path_of = |field: &str| format!("{path}.{field}");
     match value(mutation, &[field]).and_then(Value::as_object) {
         None => {
             let detail = format!("must be specified when patchType is {kind}");
-            errors.push(FieldError::required(path_of(field), detail));
+            errors.push(FieldError::required(path.field(field), detail));
         }
         Some(given) => {
-            let (source, path) = (text(given, &["expression"]).trim(), format!("{path}.{field}.expression"));
+            let path = path.field(field);
+            let (source, path) = (text(given, &["expression"]).trim(), path.field("expression"));
             let options = Options { has_authorizer: true };
             errors.extend(match source {
                 "" => Some(FieldError::required(path, "")),
@@ -93,7 +93,7 @@ fn bad_mutation(path: &str, mutation: &Object, composer: &Composer) -> Vec<Field
     }
     if has(mutation, &[other]) {
         let detail = format!("must not be specified when patchType is {kind}");
-        errors.push(FieldError::invalid(path_of(other), format!("{{{other}}}"), detail));
+        errors.push(FieldError::invalid(path.field(other), format!("{{{other}}}"), detail));
     }
     errors
 }

@@ -9,7 +9,7 @@ use super::GROUP;
 use super::matching::{
     FAILURE_POLICIES, bad_conditions, bad_match_resources, default_match_resources, unsupported,
 };
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::conditions::bad_conditions as bad_status_conditions;
 use crate::kinds::label_selector::invalid;
@@ -75,13 +75,13 @@ pub(super) fn default_policy(object: &mut Object) {
 /// What is wrong with what all policies have: what becomes of failures, the kind of parameters, the resources.
 pub(super) fn bad_matching(spec: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> =
-        unsupported("spec", spec, "failurePolicy", &FAILURE_POLICIES).into_iter().collect();
+        unsupported(&Path::SPEC, spec, "failurePolicy", &FAILURE_POLICIES).into_iter().collect();
     if let Some(kind) = value(spec, &["paramKind"]).and_then(Value::as_object) {
         errors.extend(bad_param_kind(kind));
     }
     match value(spec, &["matchConstraints"]).and_then(Value::as_object) {
         Some(constraints) => {
-            errors.extend(bad_match_resources("spec.matchConstraints", constraints));
+            errors.extend(bad_match_resources(&Path::root("spec.matchConstraints"), constraints));
             if items(constraints, &["resourceRules"]).is_empty() {
                 errors.push(FieldError::required("spec.matchConstraints.resourceRules", ""));
             }
@@ -97,21 +97,21 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors.extend(bad_matching(spec));
     let has_params = has(spec, &["paramKind"]);
     if !old.is_some_and(|old| keeps_conditions(spec, old)) {
-        errors.extend(bad_conditions("spec", spec, has_params));
+        errors.extend(bad_conditions(&Path::SPEC, spec, has_params));
     }
     let mut composer = Composer::new(has_params, !items(spec, &["variables"]).is_empty());
     for (index, variable) in maps(spec, &["variables"]) {
-        errors.extend(bad_variable(&format!("spec.variables[{index}]"), variable, &mut composer));
+        errors.extend(bad_variable(&Path::SPEC.item("variables", index), variable, &mut composer));
     }
     if items(spec, &["validations"]).is_empty() && items(spec, &["auditAnnotations"]).is_empty() {
         let detail = "validations or auditAnnotations must contain at least one item";
         errors.extend(
             ["validations", "auditAnnotations"]
-                .map(|field| FieldError::required(format!("spec.{field}"), detail)),
+                .map(|field| FieldError::required(Path::SPEC.field(field), detail)),
         );
     }
     errors.extend(maps(spec, &["validations"]).flat_map(|(index, validation)| {
-        bad_validation(&format!("spec.validations[{index}]"), validation, &composer)
+        bad_validation(&Path::SPEC.item("validations", index), validation, &composer)
     }));
     errors.extend(bad_annotations(text(object, &["metadata", "name"]), spec, &composer));
     errors
@@ -127,7 +127,7 @@ pub(super) fn keeps_conditions(spec: &Object, old: &Object) -> bool {
 }
 
 fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
-    let path = "spec.paramKind.apiVersion";
+    let path = &Path::root("spec.paramKind.apiVersion");
     let mut errors = Vec::new();
     let joined = |wrong: Vec<String>| (!wrong.is_empty()).then(|| wrong.join(","));
     let api_version = text(kind, &["apiVersion"]);
@@ -162,16 +162,16 @@ fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
 }
 
 /// What is wrong with a variable, which those after it can use.
-pub(super) fn bad_variable(path: &str, variable: &Object, composer: &mut Composer) -> Vec<FieldError> {
+pub(super) fn bad_variable(path: &Path<'_>, variable: &Object, composer: &mut Composer) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = text(variable, &["name"]);
-    let path_of_name = format!("{path}.name");
+    let path_of_name = path.field("name");
     if name.trim().is_empty() {
         errors.push(FieldError::required(path_of_name, "name is not specified"));
     } else if !is_identifier(name) {
         errors.push(FieldError::invalid(path_of_name, name, "must be a valid CEL identifier"));
     }
-    let (source, path) = (text(variable, &["expression"]), format!("{path}.expression"));
+    let (source, path) = (text(variable, &["expression"]), path.field("expression"));
     if source.trim().is_empty() {
         errors.push(FieldError::required(path, "expression is not specified"));
     } else if let Err(unusable) = composer.variable(name, source) {
@@ -188,7 +188,7 @@ fn is_identifier(name: &str) -> bool {
 
 /// What is wrong with an expression.
 fn bad_expression(
-    path: String,
+    path: &Path<'_>,
     source: &str,
     composer: &Composer,
     options: Options,
@@ -197,34 +197,34 @@ fn bad_expression(
     composer.compile(source, options, wanted).err().map(|unusable| unusable.at(path, source))
 }
 
-fn bad_validation(path: &str, validation: &Object, composer: &Composer) -> Vec<FieldError> {
+fn bad_validation(path: &Path<'_>, validation: &Object, composer: &Composer) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let (source, path_of_source) = (text(validation, &["expression"]), format!("{path}.expression"));
+    let (source, path_of_source) = (text(validation, &["expression"]), path.field("expression"));
     if source.trim().is_empty() {
         errors.push(FieldError::required(path_of_source, "expression is not specified"));
     } else {
-        errors.extend(bad_expression(path_of_source, source, composer, AUTHORIZED, Wanted::Bool));
+        errors.extend(bad_expression(&path_of_source, source, composer, AUTHORIZED, Wanted::Bool));
     }
     for field in ["messageExpression", "message"] {
         let words = text(validation, &[field]);
         if field == "messageExpression" && !words.trim().is_empty() {
             let options = Options { has_authorizer: false };
-            let path = format!("{path}.messageExpression");
-            errors.extend(bad_expression(path, words, composer, options, Wanted::Text));
+            let path = path.field("messageExpression");
+            errors.extend(bad_expression(&path, words, composer, options, Wanted::Text));
         }
         let detail = match words.trim() {
             "" if !words.is_empty() => "must be non-empty if specified",
             trimmed if field == "message" && trimmed.contains(['\n', '\r']) => "must not contain line breaks",
             _ => continue,
         };
-        errors.push(FieldError::invalid(format!("{path}.{field}"), words, detail));
+        errors.push(FieldError::invalid(path.field(field), words, detail));
     }
     errors.extend(unsupported(path, validation, "reason", &REASONS));
     errors
 }
 
 fn bad_annotations(policy: &str, spec: &Object, composer: &Composer) -> Vec<FieldError> {
-    let path = "spec.auditAnnotations";
+    let path = &Path::root("spec.auditAnnotations");
     let mut errors = Vec::new();
     if items(spec, &["auditAnnotations"]).len() > ANNOTATIONS_MAX {
         let shown = |(_, annotation): (usize, &Object)| json!({"Key": text(annotation, &["key"]), "ValueExpression": text(annotation, &["valueExpression"])});
@@ -234,19 +234,16 @@ fn bad_annotations(policy: &str, spec: &Object, composer: &Composer) -> Vec<Fiel
     }
     let mut seen = BTreeSet::new();
     for (index, annotation) in maps(spec, &["auditAnnotations"]) {
-        let (key, path_of_key) = (text(annotation, &["key"]), format!("{path}[{index}].key"));
+        let path = path.at(index);
+        let (key, path_of_key) = (text(annotation, &["key"]), path.field("key"));
         if policy.is_empty() {
-            errors.push(FieldError::invalid(
-                path_of_key.as_str(),
-                key,
-                "requires metadata.name be non-empty",
-            ));
+            errors.push(FieldError::invalid(path_of_key, key, "requires metadata.name be non-empty"));
         } else {
             let whole = format!("{policy}/{key}");
             errors.extend(invalid(&path_of_key, &whole, qualified_name(&whole)));
         }
         let source = text(annotation, &["valueExpression"]);
-        let path_of_value = format!("{path}[{index}].valueExpression");
+        let path_of_value = path.field("valueExpression");
         errors.extend(match source.trim().len() {
             0 => Some(FieldError::required(path_of_value, "valueExpression is not specified")),
             length if length > ANNOTATION_LENGTH_MAX => {
@@ -268,17 +265,20 @@ fn bad_annotations(policy: &str, spec: &Object, composer: &Composer) -> Vec<Fiel
 fn bad_status(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, warning) in maps(object, &["status", "typeChecking", "expressionWarnings"]) {
-        let path = format!("status.typeChecking.expressionWarnings[{index}]");
+        let path = Path::STATUS.item("typeChecking.expressionWarnings", index);
         if text(warning, &["warning"]).is_empty() {
-            errors.push(FieldError::required(format!("{path}.warning"), ""));
+            errors.push(FieldError::required(path.field("warning"), ""));
         }
-        let (field, path) = (text(warning, &["fieldRef"]).trim(), format!("{path}.fieldRef"));
+        let (field, path) = (text(warning, &["fieldRef"]).trim(), path.field("fieldRef"));
         if field.is_empty() {
             errors.push(FieldError::required(path, ""));
         } else if let Err(problem) = JsonPath::parse(field) {
             errors.push(FieldError::invalid(path, field, format!("invalid JSONPath: {problem}")));
         }
     }
-    errors.extend(bad_status_conditions("status.conditions", items(object, &["status", "conditions"])));
+    errors.extend(bad_status_conditions(
+        &Path::root("status.conditions"),
+        items(object, &["status", "conditions"]),
+    ));
     errors
 }

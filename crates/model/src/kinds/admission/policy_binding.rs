@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::GROUP;
 use super::matching::{bad_match_resources, bad_mutating_operations, default_match_resources};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::{bad_label_selector, invalid};
 use crate::kinds::object::{entries, maps, text, texts, value};
@@ -86,7 +86,7 @@ fn shown_selector(reference: &Object) -> String {
 fn validate(object: &Object) -> Vec<FieldError> {
     let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
     let mut errors = bad_binding(spec);
-    errors.extend(bad_actions("spec.validationActions", &texts(spec, &["validationActions"])));
+    errors.extend(bad_actions(&Path::root("spec.validationActions"), &texts(spec, &["validationActions"])));
     errors
 }
 
@@ -94,7 +94,7 @@ fn validate_mutating(object: &Object) -> Vec<FieldError> {
     let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
     let mut errors = bad_binding(spec);
     if let Some(resources) = value(spec, &["matchResources"]).and_then(Value::as_object) {
-        errors.extend(bad_mutating_operations("spec.matchResources", resources));
+        errors.extend(bad_mutating_operations(&Path::root("spec.matchResources"), resources));
     }
     errors
 }
@@ -103,29 +103,28 @@ fn bad_binding(spec: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match text(spec, &["policyName"]) {
         "" => errors.push(FieldError::required("spec.policyName", "")),
-        name => errors.extend(invalid("spec.policyName", name, dns1123_subdomain(name))),
+        name => errors.extend(invalid(&Path::root("spec.policyName"), name, dns1123_subdomain(name))),
     }
     if let Some(reference) = value(spec, &["paramRef"]).and_then(Value::as_object) {
-        errors.extend(bad_reference("spec.paramRef", reference));
+        errors.extend(bad_reference(&Path::root("spec.paramRef"), reference));
     }
     if let Some(resources) = value(spec, &["matchResources"]).and_then(Value::as_object) {
-        errors.extend(bad_match_resources("spec.matchResources", resources));
+        errors.extend(bad_match_resources(&Path::root("spec.matchResources"), resources));
     }
     errors
 }
 
-fn bad_reference(path: &str, reference: &Object) -> Vec<FieldError> {
+fn bad_reference(path: &Path<'_>, reference: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = text(reference, &["name"]);
     let selector = value(reference, &["selector"]).filter(|selector| selector.is_object());
-    let both = |field: &str| {
-        FieldError::forbidden(format!("{path}.{field}"), "name and selector are mutually exclusive")
-    };
+    let both =
+        |field: &str| FieldError::forbidden(path.field(field), "name and selector are mutually exclusive");
     if !name.is_empty() {
-        errors.extend(invalid(&format!("{path}.name"), name, path_segment(name)));
+        errors.extend(invalid(&path.field("name"), name, path_segment(name)));
         errors.extend(selector.map(|_| both("name")));
     }
-    errors.extend(bad_label_selector(&format!("{path}.selector"), selector));
+    errors.extend(bad_label_selector(&path.field("selector"), selector));
     match (name.is_empty(), selector) {
         (false, Some(_)) => errors.push(both("selector")),
         (true, None) => {
@@ -133,7 +132,7 @@ fn bad_reference(path: &str, reference: &Object) -> Vec<FieldError> {
         }
         _ => {}
     }
-    let path = format!("{path}.parameterNotFoundAction");
+    let path = path.field("parameterNotFoundAction");
     match text(reference, &["parameterNotFoundAction"]) {
         "" => errors.push(FieldError::required(path, "")),
         action if NOT_FOUND_ACTIONS.contains(&action) => {}
@@ -142,13 +141,13 @@ fn bad_reference(path: &str, reference: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_actions(path: &str, actions: &[&str]) -> Vec<FieldError> {
+fn bad_actions(path: &Path<'_>, actions: &[&str]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, action) in actions.iter().enumerate() {
-        let path = format!("{path}[{index}]");
+        let path = path.at(index);
         if !ACTIONS.contains(action) {
-            errors.push(FieldError::not_supported(path.as_str(), *action, &ACTIONS));
+            errors.push(FieldError::not_supported(path, *action, &ACTIONS));
         }
         if !seen.insert(action) {
             errors.push(FieldError::duplicate(path, *action));

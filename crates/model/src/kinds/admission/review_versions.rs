@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::names::dns1035_label;
 
 /// Those that this server knows.
 pub const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// What is wrong with the names of versions.
-pub fn bad_version_names(path: &str, versions: &[&str]) -> Vec<FieldError> {
+pub fn bad_version_names(path: &Path<'_>, versions: &[&str]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, version) in versions.iter().enumerate() {
-        let path = format!("{path}[{index}]");
+        let path = path.at(index);
         if !seen.insert(version) {
             errors.push(FieldError::invalid(path, *version, "duplicate version"));
             continue;
         }
         let wrong = dns1035_label(version).into_iter();
-        errors.extend(wrong.map(|detail| FieldError::invalid(path.as_str(), *version, detail)));
+        errors.extend(wrong.map(|detail| FieldError::invalid(path, *version, detail)));
     }
     errors
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{has, set_default, text, texts};
 
@@ -15,11 +15,11 @@ pub fn default_rule(rule: &mut Object) {
 }
 
 /// What is wrong with a rule and its operations.
-pub fn bad_rule(path: &str, rule: &Object) -> Vec<FieldError> {
+pub fn bad_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     let mut errors = bad_list(path, rule, "operations", "operations");
     for (index, operation) in texts(rule, &["operations"]).into_iter().enumerate() {
         if !OPERATIONS.contains(&operation) {
-            let path = format!("{path}.operations[{index}]");
+            let path = path.item("operations", index);
             errors.push(FieldError::not_supported(path, operation, &OPERATIONS));
         }
     }
@@ -27,21 +27,21 @@ pub fn bad_rule(path: &str, rule: &Object) -> Vec<FieldError> {
     errors.extend(bad_list(path, rule, "apiVersions", "API versions"));
     for (index, version) in texts(rule, &["apiVersions"]).into_iter().enumerate() {
         if version.is_empty() {
-            errors.push(FieldError::required(format!("{path}.apiVersions[{index}]"), ""));
+            errors.push(FieldError::required(path.item("apiVersions", index), ""));
         }
     }
-    errors.extend(bad_resources(&format!("{path}.resources"), &texts(rule, &["resources"])));
+    errors.extend(bad_resources(&path.field("resources"), &texts(rule, &["resources"])));
     let scope = text(rule, &["scope"]);
     if has(rule, &["scope"]) && !SCOPES.contains(&scope) {
-        errors.push(FieldError::not_supported(format!("{path}.scope"), scope, &SCOPES));
+        errors.push(FieldError::not_supported(path.field("scope"), scope, &SCOPES));
     }
     errors
 }
 
 /// A list has to have items, and a star stands alone.
-fn bad_list(path: &str, rule: &Object, field: &str, words: &str) -> Vec<FieldError> {
+fn bad_list(path: &Path<'_>, rule: &Object, field: &str, words: &str) -> Vec<FieldError> {
     let list = texts(rule, &[field]);
-    let path = format!("{path}.{field}");
+    let path = path.field(field);
     match list.as_slice() {
         [] => vec![FieldError::required(path, "")],
         [_, _, ..] if list.contains(&"*") => {
@@ -55,7 +55,7 @@ fn bad_list(path: &str, rule: &Object, field: &str, words: &str) -> Vec<FieldErr
     }
 }
 
-fn bad_resources(path: &str, resources: &[&str]) -> Vec<FieldError> {
+fn bad_resources(path: &Path<'_>, resources: &[&str]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if resources.is_empty() {
         errors.push(FieldError::required(path, ""));
@@ -63,7 +63,7 @@ fn bad_resources(path: &str, resources: &[&str]) -> Vec<FieldError> {
     let (mut all_of, mut every) = (BTreeSet::new(), BTreeSet::new());
     let mut last_is_plain = false;
     for (index, resource) in resources.iter().enumerate() {
-        let path = format!("{path}[{index}]");
+        let path = path.at(index);
         if resource.is_empty() {
             errors.push(FieldError::required(path, ""));
             continue;
@@ -74,7 +74,7 @@ fn bad_resources(path: &str, resources: &[&str]) -> Vec<FieldError> {
         };
         let mut refuse = |pattern: String| {
             let detail = format!("if '{pattern}' is present, must not specify {resource}");
-            errors.push(FieldError::invalid(path.as_str(), *resource, detail));
+            errors.push(FieldError::invalid(path, *resource, detail));
         };
         if all_of.contains(name) {
             refuse(format!("{name}/*"));

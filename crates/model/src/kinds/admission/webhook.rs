@@ -11,7 +11,7 @@ use super::matching::{
 };
 use super::review_versions::{REVIEW_VERSIONS, bad_version_names};
 use super::rule::{bad_rule, default_rule};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{has, items, maps, maps_mut, number, set_default, text, texts, value};
 use crate::kinds::{KindRules, Object};
@@ -61,45 +61,45 @@ fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, webhook) in maps(object, &["webhooks"]) {
-        let path = format!("webhooks[{index}]");
+        let path = Path::OBJECT.item("webhooks", index);
         errors.extend(bad_webhook(&path, webhook));
-        errors.extend(bad_versions(&format!("{path}.admissionReviewVersions"), webhook));
+        errors.extend(bad_versions(&path.field("admissionReviewVersions"), webhook));
         let name = text(webhook, &["name"]);
         if !name.is_empty() && !seen.insert(name) {
-            errors.push(FieldError::duplicate(format!("{path}.name"), name));
+            errors.push(FieldError::duplicate(path.field("name"), name));
         }
     }
     errors
 }
 
-fn bad_webhook(path: &str, webhook: &Object) -> Vec<FieldError> {
+fn bad_webhook(path: &Path<'_>, webhook: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> =
-        bad_qualified_domain(&format!("{path}.name"), text(webhook, &["name"])).into_iter().collect();
+        bad_qualified_domain(&path.field("name"), text(webhook, &["name"])).into_iter().collect();
     for (index, rule) in maps(webhook, &["rules"]) {
-        errors.extend(bad_rule(&format!("{path}.rules[{index}]"), rule));
+        errors.extend(bad_rule(&path.item("rules", index), rule));
     }
     errors.extend(unsupported(path, webhook, "failurePolicy", &FAILURE_POLICIES));
     errors.extend(bad_match_policy(path, webhook));
     if !has(webhook, &["sideEffects"]) {
         let detail = format!("must specify one of {}", SIDE_EFFECTS.join(", "));
-        errors.push(FieldError::required(format!("{path}.sideEffects"), detail));
+        errors.push(FieldError::required(path.field("sideEffects"), detail));
     }
     errors.extend(unsupported(path, webhook, "sideEffects", &SIDE_EFFECTS));
     let timeout = number(webhook, &["timeoutSeconds"]);
     if !(1..=30).contains(&timeout) {
         let detail = "the timeout value must be between 1 and 30 seconds";
-        errors.push(FieldError::invalid(format!("{path}.timeoutSeconds"), timeout, detail));
+        errors.push(FieldError::invalid(path.field("timeoutSeconds"), timeout, detail));
     }
     errors.extend(bad_selectors(path, webhook));
     errors.extend(unsupported(path, webhook, "reinvocationPolicy", &REINVOCATION_POLICIES));
     let nowhere = Map::new();
     let config = value(webhook, &["clientConfig"]).and_then(Value::as_object).unwrap_or(&nowhere);
-    errors.extend(bad_client_config(&format!("{path}.clientConfig"), config));
+    errors.extend(bad_client_config(&path.field("clientConfig"), config));
     errors.extend(bad_conditions(path, webhook, false));
     errors
 }
 
-fn bad_qualified_domain(path: &str, name: &str) -> Option<FieldError> {
+fn bad_qualified_domain(path: &Path<'_>, name: &str) -> Option<FieldError> {
     if name.is_empty() {
         return Some(FieldError::required(path, ""));
     }
@@ -115,7 +115,7 @@ fn bad_qualified_domain(path: &str, name: &str) -> Option<FieldError> {
 }
 
 /// The versions of reviews that a webhook understands: one of them this server has to know.
-fn bad_versions(path: &str, webhook: &Object) -> Vec<FieldError> {
+fn bad_versions(path: &Path<'_>, webhook: &Object) -> Vec<FieldError> {
     let versions = texts(webhook, &["admissionReviewVersions"]);
     let known = REVIEW_VERSIONS.join(", ");
     if versions.is_empty() {

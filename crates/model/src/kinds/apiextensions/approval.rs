@@ -1,6 +1,6 @@
 //! Groups of the Kubernetes community, whose kinds have to be approved.
 
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::kinds::Object;
 use crate::kinds::object::text;
 use crate::structural::is_request_uri;
@@ -38,7 +38,8 @@ pub fn bad_approval(new: &Object, old: Option<&Object>) -> Option<FieldError> {
     if !is_protected(new) || old.is_some_and(|old| self::approval(old) == approval) {
         return None;
     }
-    let path = format!("metadata.annotations[{ANNOTATION}]");
+    let annotations = Path::METADATA.field("annotations");
+    let path = annotations.key(ANNOTATION);
     let message = approval.message(annotation(new));
     match approval {
         Approval::Approved | Approval::Bypassed => None,

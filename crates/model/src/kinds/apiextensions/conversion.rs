@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::admission::{REVIEW_VERSIONS, bad_client_config, bad_version_names};
 use crate::kinds::certificates::bad_bundle;
 use crate::kinds::object::{has, is_true, text, texts, unsupported, value};
 
-const PATH: &str = "spec.conversion";
+const PATH: Path<'static> = Path::root("spec.conversion");
 
 /// What is wrong with the conversion of a definition.
 pub fn bad_conversion(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
@@ -19,12 +19,12 @@ pub fn bad_conversion(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if strategy == "Webhook" && is_true(new, &["spec", "preserveUnknownFields"]) {
         let detail = "must be None if spec.preserveUnknownFields is true";
-        errors.push(FieldError::invalid(format!("{PATH}.strategy"), strategy, detail));
+        errors.push(FieldError::invalid(PATH.field("strategy"), strategy, detail));
     }
     match strategy {
-        "" => errors.push(FieldError::required(format!("{PATH}.strategy"), "")),
+        "" => errors.push(FieldError::required(PATH.field("strategy"), "")),
         strategy => {
-            errors.extend(unsupported(format!("{PATH}.strategy"), strategy, &["None", "Webhook"]));
+            errors.extend(unsupported(&PATH.field("strategy"), strategy, &["None", "Webhook"]));
         }
     }
     if strategy == "Webhook" {
@@ -33,23 +33,23 @@ pub fn bad_conversion(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     }
     let detail = "should not be set when strategy is not set to Webhook";
     if has(conversion, &["webhook", "clientConfig"]) {
-        errors.push(FieldError::forbidden(format!("{PATH}.webhookClientConfig"), detail));
+        errors.push(FieldError::forbidden(PATH.field("webhookClientConfig"), detail));
     }
     if !texts(conversion, &["webhook", "conversionReviewVersions"]).is_empty() {
-        errors.push(FieldError::forbidden(format!("{PATH}.conversionReviewVersions"), detail));
+        errors.push(FieldError::forbidden(PATH.field("conversionReviewVersions"), detail));
     }
     errors
 }
 
 fn bad_webhook(conversion: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let path = format!("{PATH}.webhookClientConfig");
+    let path = PATH.field("webhookClientConfig");
     let mut errors = Vec::new();
     match value(conversion, &["webhook", "clientConfig"]).and_then(Value::as_object) {
         None => errors.push(FieldError::required(path, "required when strategy is set to Webhook")),
         Some(config) => {
             errors.extend(bad_client_config(&path, config));
             if old.is_some_and(requires_bundle) {
-                errors.extend(bad_bundle(&format!("{path}.caBundle"), text(config, &["caBundle"])));
+                errors.extend(bad_bundle(&path.field("caBundle"), text(config, &["caBundle"])));
             }
         }
     }
@@ -61,11 +61,11 @@ fn bad_webhook(conversion: &Object, old: Option<&Object>) -> Vec<FieldError> {
 /// Whether a definition is in use, so that nobody may break its conversion that is not broken already.
 fn requires_bundle(old: &Object) -> bool {
     let bundle = text(old, &["spec", "conversion", "webhook", "clientConfig", "caBundle"]);
-    super::spec::is_established(old) && (bundle.is_empty() || bad_bundle("", bundle).is_none())
+    super::spec::is_established(old) && (bundle.is_empty() || bad_bundle(&Path::OBJECT, bundle).is_none())
 }
 
 fn bad_review_versions(versions: &[&str], old: Option<&Object>) -> Vec<FieldError> {
-    let path = format!("{PATH}.conversionReviewVersions");
+    let path = PATH.field("conversionReviewVersions");
     if versions.is_empty() {
         return vec![FieldError::required(path, "")];
     }

@@ -4,35 +4,33 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, text, texts};
-use crate::structural::At;
 
 const TYPES: [&str; 3] = ["atomic", "set", "map"];
 
 /// What is wrong with the list type of a schema and its keys.
-pub fn bad_list_type(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
-    let place = |key: &str| At::field(Some(at), key).to_string();
+pub fn bad_list_type(schema: &Object, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
     let items = schema.get("items").and_then(Value::as_object);
     if list_type.is_some() {
         let detail = "must be array if x-kubernetes-list-type is specified";
         match text(schema, &["type"]) {
             "array" => errors.extend(items.filter(|_| list_type == Some("set")).and_then(|i| bad_set(i, at))),
-            "" => errors.push(FieldError::required(place("type"), detail)),
-            kind => errors.push(FieldError::invalid(place("type"), kind, detail)),
+            "" => errors.push(FieldError::required(at.field("type"), detail)),
+            kind => errors.push(FieldError::invalid(at.field("type"), kind, detail)),
         }
     }
     if let Some(list_type) = list_type.filter(|list_type| !TYPES.contains(list_type)) {
-        errors.push(FieldError::not_supported(place("x-kubernetes-list-type"), list_type, &TYPES));
+        errors.push(FieldError::not_supported(at.field("x-kubernetes-list-type"), list_type, &TYPES));
     }
     let keys = texts(schema, &["x-kubernetes-list-map-keys"]);
     if !keys.is_empty() && list_type != Some("map") {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
         errors.push(match list_type {
-            None => FieldError::required(place("x-kubernetes-list-type"), detail),
-            Some(other) => FieldError::invalid(place("x-kubernetes-list-type"), other, detail),
+            None => FieldError::required(at.field("x-kubernetes-list-type"), detail),
+            Some(other) => FieldError::invalid(at.field("x-kubernetes-list-type"), other, detail),
         });
     }
     if list_type == Some("map") {
@@ -44,48 +42,47 @@ pub fn bad_list_type(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>)
 }
 
 /// The items of a set have to be values as a whole.
-fn bad_set(items: &Object, at: &At<'_>) -> Option<FieldError> {
+fn bad_set(items: &Object, at: &Path<'_>) -> Option<FieldError> {
     let list_type = items.get("x-kubernetes-list-type");
     let key = match text(items, &["type"]) {
         "array" if list_type.is_some_and(|list_type| list_type != "atomic") => "x-kubernetes-list-type",
         "object" if text(items, &["x-kubernetes-map-type"]) != "atomic" => "x-kubernetes-map-type",
         _ => return None,
     };
-    let place = At::field(Some(at), "items");
+    let place = at.field("items");
     let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let value = list_type.cloned().unwrap_or_default();
-    Some(FieldError::invalid(At::field(Some(&place), key).to_string(), value, detail))
+    Some(FieldError::invalid(place.field(key), value, detail))
 }
 
-fn bad_map(schema: &Object, keys: &[&str], at: &At<'_>, errors: &mut Vec<FieldError>) {
-    let place = |key: &str| At::field(Some(at), key).to_string();
+fn bad_map(schema: &Object, keys: &[&str], at: &Path<'_>, errors: &mut Vec<FieldError>) {
     if keys.is_empty() {
         let detail = "must not be empty if x-kubernetes-list-type is map";
-        errors.push(FieldError::required(place("x-kubernetes-list-map-keys"), detail));
+        errors.push(FieldError::required(at.field("x-kubernetes-list-map-keys"), detail));
     }
     let items = match schema.get("items") {
         None => {
             let detail = "must have a schema if x-kubernetes-list-type is map";
-            errors.push(FieldError::required(place("items"), detail));
+            errors.push(FieldError::required(at.field("items"), detail));
             return;
         }
         Some(Value::Object(items)) => items,
         Some(list) => {
             let detail = "must only have a single schema if x-kubernetes-list-type is map";
-            errors.push(FieldError::invalid(place("items"), list.clone(), detail));
+            errors.push(FieldError::invalid(at.field("items"), list.clone(), detail));
             return;
         }
     };
     let kind = text(items, &["type"]);
     if kind != "object" {
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
-        errors.push(FieldError::invalid(format!("{at}.items.type"), kind, detail));
+        errors.push(FieldError::invalid(at.field("items.type"), kind, detail));
         return;
     }
     let mut seen = BTreeSet::new();
     for key in keys {
         let mut refuse = |detail| {
-            errors.push(FieldError::invalid(place("x-kubernetes-list-map-keys"), keys.to_vec(), detail));
+            errors.push(FieldError::invalid(at.field("x-kubernetes-list-map-keys"), keys.to_vec(), detail));
         };
         let field = field_of(items, key);
         if field.is_none() {
@@ -94,11 +91,15 @@ fn bad_map(schema: &Object, keys: &[&str], at: &At<'_>, errors: &mut Vec<FieldEr
         let is_duplicate = !seen.insert(key);
         if field.is_some_and(|field| matches!(text(field, &["type"]), "array" | "object")) {
             let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-            errors.push(FieldError::invalid(format!("{at}.items.properties[{key}].type"), kind, detail));
+            errors.push(FieldError::invalid(
+                at.field("items.properties").key(key).field("type"),
+                kind,
+                detail,
+            ));
         }
         if is_duplicate {
             let detail = "must not contain duplicate entries";
-            errors.push(FieldError::invalid(place("x-kubernetes-list-map-keys"), keys.to_vec(), detail));
+            errors.push(FieldError::invalid(at.field("x-kubernetes-list-map-keys"), keys.to_vec(), detail));
         }
     }
 }
@@ -108,26 +109,27 @@ fn field_of<'a>(schema: &'a Object, name: &str) -> Option<&'a Object> {
 }
 
 /// Items and their keys have to be there.
-fn bad_items(items: &Object, list_type: &str, keys: &[&str], at: &At<'_>, errors: &mut Vec<FieldError>) {
+fn bad_items(items: &Object, list_type: &str, keys: &[&str], at: &Path<'_>, errors: &mut Vec<FieldError>) {
     if is_true(items, &["nullable"]) {
         let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
-        errors.push(FieldError::forbidden(format!("{at}.items.nullable"), detail));
+        errors.push(FieldError::forbidden(at.field("items.nullable"), detail));
     }
     if list_type != "map" {
         return;
     }
     let required = texts(items, &["required"]);
+    let properties = at.field("items.properties");
     for key in keys {
         let Some(field) = field_of(items, key) else { continue };
-        let place = format!("{at}.items.properties[{key}]");
+        let place = properties.key(key);
         if !required.contains(key) && !field.contains_key("default") {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a \
                           required property";
-            errors.push(FieldError::required(format!("{place}.default"), detail));
+            errors.push(FieldError::required(place.field("default"), detail));
         }
         if is_true(field, &["nullable"]) {
             let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-            errors.push(FieldError::forbidden(format!("{place}.nullable"), detail));
+            errors.push(FieldError::forbidden(place.field("nullable"), detail));
         }
     }
 }

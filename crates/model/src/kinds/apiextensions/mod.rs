@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::object::{is_true, items, keep_all_but_status, map_mut, maps, text, texts, value};
 use super::{KindRules, Object, Subresource};
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::structural::Format;
 use spec::Layout;
 
@@ -88,7 +88,7 @@ fn store_version(object: &mut Object) {
 fn bad_status(object: &Object) -> Vec<FieldError> {
     let nothing = Map::new();
     let accepted = value(object, &["status", "acceptedNames"]).and_then(Value::as_object);
-    names::bad_names("status.acceptedNames", accepted.unwrap_or(&nothing))
+    names::bad_names(&Path::root("status.acceptedNames"), accepted.unwrap_or(&nothing))
 }
 
 /// Formats that nobody checks, unless they were there before.

@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use super::lists::bad_list_type;
 use super::schema::ERRORS_MAX;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, text};
-use crate::structural::At;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const META_FIELDS: [&str; 3] = ["metadata", "kind", "apiVersion"];
@@ -23,7 +22,7 @@ struct Around<'a> {
 }
 
 /// What is wrong with a schema.
-pub fn bad_openapi(schema: &Object, at: &At<'_>) -> Vec<FieldError> {
+pub fn bad_openapi(schema: &Object, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check(schema, at, Around { is_root: true, ..Around::default() }, &mut errors);
     errors
@@ -54,118 +53,116 @@ fn visit_boxed<'a>(schema: &'a Object, see: &mut dyn FnMut(&'a Object)) {
     visit(schema, &mut |schema| see(schema));
 }
 
-fn check(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+fn check(schema: &Object, at: &Path<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
     if errors.len() > ERRORS_MAX {
         return;
     }
     unsupported(schema, at, around, errors);
     if is_true(schema, &["uniqueItems"]) {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        errors.push(FieldError::forbidden(At::field(Some(at), "uniqueItems").to_string(), detail));
+        errors.push(FieldError::forbidden(at.field("uniqueItems"), detail));
     }
     check_fields(schema, at, around, errors);
     let inner = Around { is_root: false, ..around };
     if let Some(Value::Object(not)) = schema.get("not") {
-        check(not, &At::field(Some(at), "not"), inner, errors);
+        check(not, &at.field("not"), inner, errors);
     }
     for key in ["allOf", "oneOf", "anyOf"] {
         check_list(schema, key, at, inner, errors);
     }
     check_map(schema, "definitions", at, inner, errors);
     match schema.get("items") {
-        Some(Value::Object(items)) => check(items, &At::field(Some(at), "items"), inner, errors),
+        Some(Value::Object(items)) => check(items, &at.field("items"), inner, errors),
         _ => check_list(schema, "items", at, inner, errors),
     }
     check_map(schema, "dependencies", at, inner, errors);
     if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
-        let place = At::field(Some(at), "x-kubernetes-preserve-unknown-fields").to_string();
+        let place = at.field("x-kubernetes-preserve-unknown-fields");
         errors.push(FieldError::invalid(place, false, "must be true or undefined"));
     }
     bad_map_type(schema, at, errors);
     bad_list_type(schema, at, errors);
 }
 
-fn check_list(schema: &Object, key: &str, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
-    let place = At::field(Some(at), key);
+fn check_list(schema: &Object, key: &str, at: &Path<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    let place = at.field(key);
     let list = schema.get(key).and_then(Value::as_array).into_iter().flatten().enumerate();
     for (index, inner) in list.filter_map(|(index, inner)| Some((index, inner.as_object()?))) {
-        check(inner, &At::index(Some(&place), index), around, errors);
+        check(inner, &place.at(index), around, errors);
     }
 }
 
-fn check_map(schema: &Object, key: &str, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
-    let place = At::field(Some(at), key);
+fn check_map(schema: &Object, key: &str, at: &Path<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+    let place = at.field(key);
     let map = schema.get(key).and_then(Value::as_object).into_iter().flatten();
     for (name, inner) in map.filter_map(|(name, inner)| Some((name, inner.as_object()?))) {
-        check(inner, &At::key(Some(&place), name), around, errors);
+        check(inner, &place.key(name), around, errors);
     }
 }
 
-fn check_fields(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
+fn check_fields(schema: &Object, at: &Path<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
     let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty());
     let values = schema.get("additionalProperties");
     if fields.is_some() && values.is_some_and(|values| *values != Value::Bool(true)) {
         let detail = "additionalProperties and properties are mutual exclusive";
-        errors.push(FieldError::forbidden(At::field(Some(at), "additionalProperties").to_string(), detail));
+        errors.push(FieldError::forbidden(at.field("additionalProperties"), detail));
     }
     if let Some(Value::Object(values)) = values {
         let forbidden = "inside additionalProperties applying to object metadata";
         let no_default = if around.in_meta { Some(forbidden) } else { around.no_default };
         let around = Around { no_default, is_root: false, ..around };
-        check(values, &At::field(Some(at), "additionalProperties"), around, errors);
+        check(values, &at.field("additionalProperties"), around, errors);
     }
     let is_resource = around.is_root || is_true(schema, &["x-kubernetes-embedded-resource"]);
-    let properties = At::field(Some(at), "properties");
+    let properties = at.field("properties");
     for (name, field) in fields.into_iter().flatten() {
         let Some(field) = field.as_object() else { continue };
         let is_meta = is_resource && META_FIELDS.contains(&name.as_str());
         let top_level = format!("in top-level {name}");
         let no_default = if is_meta && around.is_root { Some(&*top_level) } else { around.no_default };
         let around = Around { no_default, in_meta: around.in_meta || is_meta, is_root: false };
-        check(field, &At::key(Some(&properties), name), around, errors);
+        check(field, &properties.key(name), around, errors);
     }
 }
 
 /// What Kubernetes does not support, or not here.
-fn unsupported(schema: &Object, at: &At<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
-    let place = |key: &str| At::field(Some(at), key).to_string();
+fn unsupported(schema: &Object, at: &Path<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
     let kind = text(schema, &["type"]);
     if !kind.is_empty() && !TYPES.contains(&kind) {
-        errors.push(FieldError::not_supported(place("type"), kind, &TYPES));
+        errors.push(FieldError::not_supported(at.field("type"), kind, &TYPES));
     }
     if let Some(reason) = around.no_default.filter(|_| schema.contains_key("default")) {
-        errors.push(FieldError::forbidden(place("default"), format!("must not be set {reason}")));
+        errors.push(FieldError::forbidden(at.field("default"), format!("must not be set {reason}")));
     }
     for key in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
         if schema.contains_key(key) {
-            errors.push(FieldError::forbidden(place(key), format!("{key} is not supported")));
+            errors.push(FieldError::forbidden(at.field(key), format!("{key} is not supported")));
         }
     }
     if kind == "null" {
         let detail = "type cannot be set to null, use nullable as an alternative";
-        errors.push(FieldError::forbidden(place("type"), detail));
+        errors.push(FieldError::forbidden(at.field("type"), detail));
     }
     if schema.get("items").is_some_and(Value::is_array) {
         let detail = "items must be a schema object and not an array";
-        errors.push(FieldError::forbidden(place("items"), detail));
+        errors.push(FieldError::forbidden(at.field("items"), detail));
     }
     if around.in_meta && is_true(schema, &["x-kubernetes-embedded-resource"]) {
         let detail = "must not be used inside of resource meta";
-        errors.push(FieldError::forbidden(place("x-kubernetes-embedded-resource"), detail));
+        errors.push(FieldError::forbidden(at.field("x-kubernetes-embedded-resource"), detail));
     }
 }
 
-fn bad_map_type(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
+fn bad_map_type(schema: &Object, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     let Some(map_type) = schema.get("x-kubernetes-map-type").and_then(Value::as_str) else { return };
-    let place = |key: &str| At::field(Some(at), key).to_string();
     let detail = "must be object if x-kubernetes-map-type is specified";
     match text(schema, &["type"]) {
         "object" => {}
-        "" => errors.push(FieldError::required(place("type"), detail)),
-        kind => errors.push(FieldError::invalid(place("type"), kind, detail)),
+        "" => errors.push(FieldError::required(at.field("type"), detail)),
+        kind => errors.push(FieldError::invalid(at.field("type"), kind, detail)),
     }
     let types = ["atomic", "granular"];
     if !types.contains(&map_type) {
-        errors.push(FieldError::not_supported(place("x-kubernetes-map-type"), map_type, &types));
+        errors.push(FieldError::not_supported(at.field("x-kubernetes-map-type"), map_type, &types));
     }
 }

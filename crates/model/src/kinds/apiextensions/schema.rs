@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::shown::shown_schema;
 use super::{openapi, structural};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, text};
-use crate::structural::{At, Node, bad_defaults, rules};
+use crate::structural::{Node, bad_defaults, rules};
 
 /// A schema with more errors than this is read no further.
 pub const ERRORS_MAX: usize = 1000;
@@ -43,29 +43,28 @@ const FORBIDDEN_BEHIND_TYPE: [&str; 19] = [
 ];
 
 /// What is wrong with a schema at a path.
-pub fn bad_schema(path: &str, schema: &Object, has_status: bool) -> Vec<FieldError> {
+pub fn bad_schema(path: &Path<'_>, schema: &Object, has_status: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if has_status {
         errors.extend(bad_root(path, schema));
     }
     if is_true(schema, &["nullable"]) {
         let detail = "nullable cannot be true at the root";
-        errors.push(FieldError::forbidden(format!("{path}.nullable"), detail));
+        errors.push(FieldError::forbidden(path.field("nullable"), detail));
     }
-    let at = At::field(None, path);
     let unsupported = unsupported_field(schema);
     let node = Node::of_schema(schema);
     let mut is_sound = unsupported.is_none();
     if is_sound {
-        let mut unsound = structural::bad_structure(schema, &at);
+        let mut unsound = structural::bad_structure(schema, path);
         if unsound.is_empty() {
-            unsound = bad_defaults(&node, &at);
+            unsound = bad_defaults(&node, path);
         }
         is_sound = unsound.is_empty();
         errors.extend(unsound);
     }
-    errors.extend(openapi::bad_openapi(schema, &at));
-    let of_rules = rules::check(&node, path, &errors, is_sound);
+    errors.extend(openapi::bad_openapi(schema, path));
+    let of_rules = rules::check(&node, &path.to_string(), &errors, is_sound);
     errors.extend(of_rules);
     match unsupported.filter(|_| errors.is_empty()) {
         Some(problem) => vec![FieldError::invalid(path, "", problem)],
@@ -73,7 +72,7 @@ pub fn bad_schema(path: &str, schema: &Object, has_status: bool) -> Vec<FieldErr
     }
 }
 
-fn bad_root(path: &str, schema: &Object) -> Option<FieldError> {
+fn bad_root(path: &Path<'_>, schema: &Object) -> Option<FieldError> {
     let refuse = || {
         let detail = format!(
             "only {AT_ROOT_WITH_STATUS} fields are allowed at the root of the schema if the status subresource is \
@@ -88,7 +87,7 @@ fn bad_root(path: &str, schema: &Object) -> Option<FieldError> {
     if !kind.is_empty() && kind != "object" {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is \
                       enabled";
-        return Some(FieldError::invalid(format!("{path}.type"), kind, detail));
+        return Some(FieldError::invalid(path.field("type"), kind, detail));
     }
     FORBIDDEN_BEHIND_TYPE.iter().any(|key| schema.contains_key(*key)).then(refuse)
 }

@@ -8,7 +8,7 @@ use super::names::{bad_label, bad_names, missing_names};
 use super::schema::bad_schema;
 use super::shown::shown_versions;
 use super::{approval, bad_status, conversion};
-use crate::error::{FieldError, is_printable};
+use crate::error::{FieldError, Path, is_printable};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, items, maps, text, texts, unsupported, value};
 use crate::names::dns1123_subdomain;
@@ -42,9 +42,9 @@ impl<'a> Layout<'a> {
         let parts = self.versions.iter().enumerate().filter_map(|(index, version)| {
             let value = version.get(part).filter(|value| !value.is_null())?;
             let place = if is_shared {
-                Place { version: None, path: format!("spec.{shared_name}") }
+                Place { version: None, path: Path::SPEC.field(shared_name).into() }
             } else {
-                Place { version: Some(index), path: format!("spec.versions[{index}].{part}") }
+                Place { version: Some(index), path: Path::SPEC.item("versions", index).field(part).into() }
             };
             Some((place, value))
         });
@@ -104,7 +104,7 @@ pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors.extend(bad_group(text(spec, &["group"])));
     match text(spec, &["scope"]) {
         "" => errors.push(FieldError::required("spec.scope", "")),
-        scope => errors.extend(unsupported("spec.scope", scope, &["Cluster", "Namespaced"])),
+        scope => errors.extend(unsupported(&Path::root("spec.scope"), scope, &["Cluster", "Namespaced"])),
     }
     let layout = Layout::of(new);
     errors.extend(missing_schemas(&layout));
@@ -112,8 +112,8 @@ pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
         errors.extend(bad_version(&layout, index));
     }
     errors.extend(bad_version_set(&layout));
-    errors.extend(missing_names("spec.names", names));
-    errors.extend(bad_names("spec.names", names));
+    errors.extend(missing_names(&Path::root("spec.names"), names));
+    errors.extend(bad_names(&Path::root("spec.names"), names));
     errors.extend(bad_parts(&layout, None));
     errors.extend(conversion::bad_conversion(new, old));
     errors.extend(old.map(|old| bad_change(new, old)).unwrap_or_default());
@@ -146,23 +146,24 @@ fn missing_schemas(layout: &Layout<'_>) -> Vec<FieldError> {
     let lacks = |version: &Value| version.pointer("/schema/openAPIV3Schema").is_none_or(Value::is_null);
     let lacking = layout.versions.iter().enumerate().filter(|(_, version)| lacks(version));
     lacking
-        .map(|(index, _)| FieldError::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""))
+        .map(|(index, _)| {
+            FieldError::required(Path::SPEC.item("versions", index).field("schema.openAPIV3Schema"), "")
+        })
         .collect()
 }
 
 /// What is wrong with a version by itself.
 fn bad_version(layout: &Layout<'_>, index: usize) -> Vec<FieldError> {
     let Some(version) = layout.versions[index].as_object() else { return Vec::new() };
-    let path = format!("spec.versions[{index}]");
+    let path = Path::SPEC.item("versions", index);
     let name = text(version, &["name"]);
-    let mut errors: Vec<FieldError> =
-        bad_label(&format!("{path}.name"), name, name, "").into_iter().collect();
+    let mut errors: Vec<FieldError> = bad_label(&path.field("name"), name, name, "").into_iter().collect();
     if let Some(warning) = value(version, &["deprecationWarning"]).and_then(Value::as_str) {
         let problems = bad_warning(is_true(version, &["deprecated"]), warning).into_iter();
-        let path = format!("{path}.deprecationWarning");
+        let path = path.field("deprecationWarning");
         // Go shows what a pointer leads to as JSON.
         let shown = Value::from(warning).to_string();
-        errors.extend(problems.map(|p| FieldError::invalid(path.clone(), "", p).showing(&shown)));
+        errors.extend(problems.map(|p| FieldError::invalid(path, "", p).showing(&shown)));
     }
     errors.extend(bad_parts(layout, Some(index)));
     errors
@@ -192,27 +193,28 @@ fn bad_warning(deprecated: bool, warning: &str) -> Vec<String> {
 fn bad_parts(layout: &Layout<'_>, version: Option<usize>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (place, schema) in layout.schemas().into_iter().filter(|(place, _)| place.version == version) {
-        errors.extend(bad_schema(&place.path, schema, layout.has_status(&place)));
+        errors.extend(bad_schema(&Path::root(&place.path), schema, layout.has_status(&place)));
     }
     let parts = |part, shared_name| {
         layout.parts(part, shared_name).into_iter().filter(|(place, _)| place.version == version)
     };
     for (place, subresources) in parts("subresources", "subresources") {
-        errors.extend(bad_scale(&place.path, subresources));
+        errors.extend(bad_scale(&Path::root(&place.path), subresources));
     }
     for (place, columns) in parts("additionalPrinterColumns", "additionalPrinterColumns") {
+        let path = Path::root(&place.path);
         let columns = columns.as_array().into_iter().flatten().filter_map(Value::as_object).enumerate();
-        errors.extend(columns.flat_map(|(at, column)| bad_column(&format!("{}[{at}]", place.path), column)));
+        errors.extend(columns.flat_map(|(at, column)| bad_column(&path.at(at), column)));
     }
     for (place, fields) in parts("selectableFields", "selectableFields") {
         let index = place.version.unwrap_or(0);
         let schema = layout.versions[index].pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
-        errors.extend(bad_selectable(&place.path, fields, schema));
+        errors.extend(bad_selectable(&Path::root(&place.path), fields, schema));
     }
     errors
 }
 
-fn bad_scale(path: &str, subresources: &Value) -> Vec<FieldError> {
+fn bad_scale(path: &Path<'_>, subresources: &Value) -> Vec<FieldError> {
     let Some(scale) = subresources.get("scale").and_then(Value::as_object) else { return Vec::new() };
     let mut errors = Vec::new();
     let fields: [(&str, &[&str], &str); 3] = [
@@ -221,7 +223,8 @@ fn bad_scale(path: &str, subresources: &Value) -> Vec<FieldError> {
         ("labelSelectorPath", &[".spec.", ".status."], "should be a json path under either .spec or .status"),
     ];
     for (field, prefixes, rule) in fields {
-        let at = format!("{path}.scale.{field}");
+        let scale_path = path.field("scale");
+        let at = scale_path.field(field);
         match text(scale, &[field]) {
             "" if field == "labelSelectorPath" => {}
             "" => errors.push(FieldError::required(at, "")),
@@ -235,40 +238,41 @@ fn bad_scale(path: &str, subresources: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn bad_json_path(at: &str, path: &str) -> Option<FieldError> {
+fn bad_json_path(at: &Path<'_>, path: &str) -> Option<FieldError> {
     let detail = "must be a simple json path starting with .";
     (!path.starts_with('.')).then(|| FieldError::invalid(at, path, detail))
 }
 
-fn bad_column(path: &str, column: &Object) -> Vec<FieldError> {
+fn bad_column(path: &Path<'_>, column: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if text(column, &["name"]).is_empty() {
-        errors.push(FieldError::required(format!("{path}.name"), ""));
+        errors.push(FieldError::required(path.field("name"), ""));
     }
     let rule = |allowed: &[&str]| format!("must be one of {}", allowed.join(","));
     match text(column, &["type"]) {
-        "" => errors.push(FieldError::required(format!("{path}.type"), rule(&COLUMN_TYPES))),
+        "" => errors.push(FieldError::required(path.field("type"), rule(&COLUMN_TYPES))),
         kind if COLUMN_TYPES.contains(&kind) => {}
-        kind => errors.push(FieldError::invalid(format!("{path}.type"), kind, rule(&COLUMN_TYPES))),
+        kind => errors.push(FieldError::invalid(path.field("type"), kind, rule(&COLUMN_TYPES))),
     }
     let format = text(column, &["format"]);
     if !format.is_empty() && !COLUMN_FORMATS.contains(&format) {
-        errors.push(FieldError::invalid(format!("{path}.format"), format, rule(&COLUMN_FORMATS)));
+        errors.push(FieldError::invalid(path.field("format"), format, rule(&COLUMN_FORMATS)));
     }
     match text(column, &["jsonPath"]) {
-        "" => errors.push(FieldError::required(format!("{path}.JSONPath"), "")),
-        json_path => errors.extend(bad_json_path(&format!("{path}.JSONPath"), json_path)),
+        "" => errors.push(FieldError::required(path.field("JSONPath"), "")),
+        json_path => errors.extend(bad_json_path(&path.field("JSONPath"), json_path)),
     }
     errors
 }
 
-fn bad_selectable(path: &str, fields: &Value, schema: &Value) -> Vec<FieldError> {
+fn bad_selectable(path: &Path<'_>, fields: &Value, schema: &Value) -> Vec<FieldError> {
     let root = schema.as_object().map(Node::of_schema).unwrap_or_default();
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     let all = fields.as_array().map(Vec::as_slice).unwrap_or_default();
     for (index, field) in all.iter().enumerate() {
-        let at = format!("{path}[{index}].jsonPath");
+        let item = path.at(index);
+        let at = item.field("jsonPath");
         let json_path = field.get("jsonPath").and_then(Value::as_str).unwrap_or_default();
         if json_path.is_empty() {
             errors.push(FieldError::required(at, ""));
@@ -282,12 +286,12 @@ fn bad_selectable(path: &str, fields: &Value, schema: &Value) -> Vec<FieldError>
             }
         };
         if found == "metadata" || found.starts_with("metadata.") {
-            errors.push(FieldError::invalid(&at, json_path, "must not point to fields in metadata"));
+            errors.push(FieldError::invalid(at, json_path, "must not point to fields in metadata"));
         }
         if !node.kind.is_some_and(|kind| ["string", "boolean", "integer"].contains(&kind.name())) {
             let rule = "must point to a field of type string, boolean or integer. Enum string fields and \
                         strings with formats are allowed.";
-            errors.push(FieldError::invalid(&at, json_path, rule));
+            errors.push(FieldError::invalid(at, json_path, rule));
         }
         if !seen.insert(found) {
             errors.push(FieldError::duplicate(at, json_path));
@@ -317,7 +321,7 @@ fn bad_version_set(layout: &Layout<'_>) -> Vec<FieldError> {
     }
     let first = names.first().copied().unwrap_or_default();
     if !first.is_empty() {
-        errors.extend(bad_label("spec.version", first, first, ""));
+        errors.extend(bad_label(&Path::root("spec.version"), first, first, ""));
     }
     errors
 }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::schema::ERRORS_MAX;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, text};
-use crate::structural::{At, Pattern};
+use crate::structural::Pattern;
 
 /// What a schema is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ enum Level {
 }
 
 /// What is not structural, sorted by message.
-pub fn bad_structure(schema: &Object, at: &At<'_>) -> Vec<FieldError> {
+pub fn bad_structure(schema: &Object, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, Level::Root, at, &mut errors);
     complete(schema, Some(schema), at, at, &mut errors);
@@ -44,32 +44,31 @@ fn has_fields(schema: &Object) -> bool {
     fields(schema).next().is_some()
 }
 
-fn at_field(at: &At<'_>, keys: [&str; 2]) -> String {
-    let properties = At::field(Some(at), "properties");
-    At::field(Some(&At::key(Some(&properties), keys[0])), keys[1]).to_string()
+fn at_field(at: &Path<'_>, keys: [&str; 2]) -> String {
+    let properties = at.field("properties");
+    properties.key(keys[0]).field(keys[1]).to_string()
 }
 
-fn invariants(schema: &Object, level: Level, at: &At<'_>, errors: &mut Vec<FieldError>) {
+fn invariants(schema: &Object, level: Level, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     if errors.len() > ERRORS_MAX {
         return;
     }
-    let place = |key: &str| At::field(Some(at), key).to_string();
     let kind = text(schema, &["type"]);
     match one(schema, "items") {
-        None if kind == "array" => errors.push(FieldError::required(place("items"), "must be specified")),
+        None if kind == "array" => errors.push(FieldError::required(at.field("items"), "must be specified")),
         None => {}
-        Some(items) => invariants(items, Level::Item, &At::field(Some(at), "items"), errors),
+        Some(items) => invariants(items, Level::Item, &at.field("items"), errors),
     }
     for (name, field) in fields(schema) {
-        let properties = At::field(Some(at), "properties");
-        invariants(field, Level::Field, &At::key(Some(&properties), name), errors);
+        let properties = at.field("properties");
+        invariants(field, Level::Field, &properties.key(name), errors);
     }
     if schema.contains_key("additionalProperties") && level == Level::Root {
         let detail = "must not be used at the root";
-        errors.push(FieldError::forbidden(place("additionalProperties"), detail));
+        errors.push(FieldError::forbidden(at.field("additionalProperties"), detail));
     }
     if let Some(values) = one(schema, "additionalProperties") {
-        invariants(values, Level::Field, &At::field(Some(at), "additionalProperties"), errors);
+        invariants(values, Level::Field, &at.field("additionalProperties"), errors);
     }
     extensions(schema, at, errors);
     let is_int_or_string = |any_of: Option<&Value>| {
@@ -82,29 +81,28 @@ fn invariants(schema: &Object, level: Level, at: &At<'_>, errors: &mut Vec<Field
     types(schema, level, at, errors);
 }
 
-fn extensions(schema: &Object, at: &At<'_>, errors: &mut Vec<FieldError>) {
+fn extensions(schema: &Object, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     if !is_true(schema, &["x-kubernetes-int-or-string"]) {
         return;
     }
     for key in ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] {
         if is_true(schema, &[key]) {
             let detail = "must be false if x-kubernetes-int-or-string is true";
-            errors.push(FieldError::invalid(At::field(Some(at), key).to_string(), true, detail));
+            errors.push(FieldError::invalid(at.field(key), true, detail));
         }
     }
 }
 
 /// What has to be said of types, and of kind, version and metadata.
-fn types(schema: &Object, level: Level, at: &At<'_>, errors: &mut Vec<FieldError>) {
-    let place = |key: &str| At::field(Some(at), key).to_string();
+fn types(schema: &Object, level: Level, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     let is = |key: &str| is_true(schema, &[key]);
     let kind = text(schema, &["type"]);
     let is_embedded = is("x-kubernetes-embedded-resource");
     if is_embedded && kind != "object" {
         let detail = "must be object if x-kubernetes-embedded-resource is true";
         errors.push(match kind {
-            "" => FieldError::required(place("type"), detail),
-            kind => FieldError::invalid(place("type"), kind, detail),
+            "" => FieldError::required(at.field("type"), detail),
+            kind => FieldError::invalid(at.field("type"), kind, detail),
         });
     } else if kind.is_empty()
         && !is("x-kubernetes-int-or-string")
@@ -115,14 +113,14 @@ fn types(schema: &Object, level: Level, at: &At<'_>, errors: &mut Vec<FieldError
             Level::Item => "must not be empty for specified array items",
             Level::Field => "must not be empty for specified object fields",
         };
-        errors.push(FieldError::required(place("type"), detail));
+        errors.push(FieldError::required(at.field("type"), detail));
     }
     if is_embedded && schema.contains_key("additionalProperties") {
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
-        errors.push(FieldError::forbidden(place("additionalProperties"), detail));
+        errors.push(FieldError::forbidden(at.field("additionalProperties"), detail));
     }
     if level == Level::Root && !kind.is_empty() && kind != "object" {
-        errors.push(FieldError::invalid(place("type"), kind, "must be object at the root"));
+        errors.push(FieldError::invalid(at.field("type"), kind, "must be object at the root"));
     }
     if level == Level::Root || is_embedded {
         for (name, expected) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
@@ -135,14 +133,14 @@ fn types(schema: &Object, level: Level, at: &At<'_>, errors: &mut Vec<FieldError
     }
     let metadata = one(schema, "properties").and_then(|fields| one(fields, "metadata"));
     if level == Level::Root && metadata.is_some_and(|metadata| !restricts_names_only(metadata)) {
-        let properties = At::field(Some(at), "properties");
+        let properties = at.field("properties");
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-        errors.push(FieldError::forbidden(At::key(Some(&properties), "metadata").to_string(), detail));
+        errors.push(FieldError::forbidden(properties.key("metadata"), detail));
     }
     if is_embedded && !is("x-kubernetes-preserve-unknown-fields") && !has_fields(schema) {
         let detail = "must not be empty if x-kubernetes-embedded-resource is true without \
                       x-kubernetes-preserve-unknown-fields";
-        errors.push(FieldError::required(place("properties"), detail));
+        errors.push(FieldError::required(at.field("properties"), detail));
     }
 }
 
@@ -158,42 +156,42 @@ fn value_checks(
     skips_any: bool,
     skips_first_all: bool,
     level: Level,
-    at: &At<'_>,
+    at: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     for key in ["anyOf", "allOf", "oneOf"] {
         if key == "anyOf" && skips_any {
             continue;
         }
-        let place = At::field(Some(at), key);
+        let place = at.field(key);
         for (index, inner) in list(schema, key) {
             let skips_any = key == "allOf" && skips_first_all && index == 0;
-            nested(inner, skips_any, level, &At::index(Some(&place), index), errors);
+            nested(inner, skips_any, level, &place.at(index), errors);
         }
     }
     if let Some(not) = one(schema, "not") {
-        nested(not, false, level, &At::field(Some(at), "not"), errors);
+        nested(not, false, level, &at.field("not"), errors);
     }
     let pattern = Pattern::new(text(schema, &["pattern"]));
     if let Some(problem) = pattern.problem() {
         let detail = format!("must be a valid regular expression, but isn't: {problem}");
-        let place = At::field(Some(at), "pattern").to_string();
+        let place = at.field("pattern");
         errors.push(FieldError::invalid(place, pattern.to_string(), detail));
     }
 }
 
 /// What may not be said where only values are restricted.
-fn nested(schema: &Object, skips_any: bool, level: Level, at: &At<'_>, errors: &mut Vec<FieldError>) {
+fn nested(schema: &Object, skips_any: bool, level: Level, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     if errors.len() > ERRORS_MAX {
         return;
     }
     value_checks(schema, skips_any, false, level, at, errors);
     if let Some(items) = one(schema, "items") {
-        nested(items, false, level, &At::field(Some(at), "items"), errors);
+        nested(items, false, level, &at.field("items"), errors);
     }
-    let properties = At::field(Some(at), "properties");
+    let properties = at.field("properties");
     for (name, field) in fields(schema) {
-        nested(field, false, Level::Field, &At::key(Some(&properties), name), errors);
+        nested(field, false, Level::Field, &properties.key(name), errors);
     }
     let forbidden = [
         ("type", "must be empty to be structural"),
@@ -212,12 +210,12 @@ fn nested(schema: &Object, skips_any: bool, level: Level, at: &At<'_>, errors: &
     ];
     for (key, detail) in forbidden {
         if schema.get(key).is_some_and(|value| *value != Value::Bool(false)) {
-            errors.push(FieldError::forbidden(At::field(Some(at), key).to_string(), detail));
+            errors.push(FieldError::forbidden(at.field(key), detail));
         }
     }
     if fields(schema).any(|(name, _)| name == "metadata") {
         let detail = "must not be specified in a nested context";
-        errors.push(FieldError::forbidden(At::key(Some(&properties), "metadata").to_string(), detail));
+        errors.push(FieldError::forbidden(properties.key("metadata"), detail));
     }
 }
 
@@ -225,17 +223,17 @@ fn nested(schema: &Object, skips_any: bool, level: Level, at: &At<'_>, errors: &
 fn complete(
     values: &Object,
     schema: Option<&Object>,
-    at: &At<'_>,
-    values_at: &At<'_>,
+    at: &Path<'_>,
+    values_at: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     if let Some(not) = one(values, "not") {
-        complete_nested(not, schema, at, &At::field(Some(values_at), "not"), errors);
+        complete_nested(not, schema, at, &values_at.field("not"), errors);
     }
     for key in ["allOf", "anyOf", "oneOf"] {
-        let place = At::field(Some(values_at), key);
+        let place = values_at.field(key);
         for (index, inner) in list(values, key) {
-            complete_nested(inner, schema, at, &At::index(Some(&place), index), errors);
+            complete_nested(inner, schema, at, &place.at(index), errors);
         }
     }
 }
@@ -243,24 +241,24 @@ fn complete(
 fn complete_nested(
     values: &Object,
     schema: Option<&Object>,
-    at: &At<'_>,
-    values_at: &At<'_>,
+    at: &Path<'_>,
+    values_at: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     let Some(schema) = schema else {
         let detail = format!("because it is defined in {values_at}");
-        errors.push(FieldError::required(at.to_string(), detail));
+        errors.push(FieldError::required(at, detail));
         return;
     };
     complete(values, Some(schema), at, values_at, errors);
     if let Some(items) = one(values, "items") {
-        let places = (At::field(Some(at), "items"), At::field(Some(values_at), "items"));
+        let places = (at.field("items"), values_at.field("items"));
         complete_nested(items, one(schema, "items"), &places.0, &places.1, errors);
     }
-    let properties = (At::field(Some(at), "properties"), At::field(Some(values_at), "properties"));
+    let properties = (at.field("properties"), values_at.field("properties"));
     for (name, field) in fields(values) {
         let of_schema = one(schema, "properties").and_then(|fields| one(fields, name));
-        let places = (At::key(Some(&properties.0), name), At::key(Some(&properties.1), name));
+        let places = (properties.0.key(name), properties.1.key(name));
         complete_nested(field, of_schema, &places.0, &places.1, errors);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::STRATEGY;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{copy, keep_all_but_status, map_mut, number, set_default, text, value};
@@ -93,14 +93,14 @@ fn set_template_generation(object: &mut Object, generation: i64) {
 fn validate(object: &Object) -> Vec<FieldError> {
     let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
     let selector = present(spec, &["selector"]);
-    let mut errors = bad_label_selector("spec.selector", selector);
+    let mut errors = bad_label_selector(&Path::root("spec.selector"), selector);
     errors.extend(Selection::read(selector).and_then(|selection| unselected(spec, &selection)));
     errors.extend(empty_selector(spec, "daemonset"));
-    errors.extend(bad_template(spec, "spec.template"));
+    errors.extend(bad_template(spec, &Path::root("spec.template")));
     errors.extend(ending_template(spec, "DaemonSet"));
-    errors.extend(negative(spec, "spec", &["minReadySeconds"]));
+    errors.extend(negative(spec, &Path::SPEC, &["minReadySeconds"]));
     errors.extend(bad_strategy(spec));
-    errors.extend(negative(spec, "spec", &["revisionHistoryLimit"]));
+    errors.extend(negative(spec, &Path::SPEC, &["revisionHistoryLimit"]));
     errors
 }
 
@@ -112,7 +112,7 @@ fn bad_strategy(spec: &Object) -> Vec<FieldError> {
         ("RollingUpdate", None) => vec![FieldError::required("spec.updateStrategy.rollingUpdate", "")],
         _ => {
             let shown = STRATEGY.write(spec.get("updateStrategy"));
-            vec![not_supported_shown("spec.updateStrategy", &shown, &STRATEGIES)]
+            vec![not_supported_shown(&Path::root("spec.updateStrategy"), &shown, &STRATEGIES)]
         }
     }
 }
@@ -122,10 +122,10 @@ fn bad_rolling_update(rolling: &Object) -> Vec<FieldError> {
     const SURGE: &str = "spec.updateStrategy.rollingUpdate.maxSurge";
     let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
     let mut errors = Vec::new();
-    errors.extend(unavailable.and_then(|value| bad_int_or_percent(UNAVAILABLE, value)));
-    errors.extend(surge.and_then(|value| bad_int_or_percent(SURGE, value)));
-    errors.extend(unavailable.and_then(|value| more_than_all(UNAVAILABLE, value)));
-    errors.extend(surge.and_then(|value| more_than_all(SURGE, value)));
+    errors.extend(unavailable.and_then(|value| bad_int_or_percent(&Path::root(UNAVAILABLE), value)));
+    errors.extend(surge.and_then(|value| bad_int_or_percent(&Path::root(SURGE), value)));
+    errors.extend(unavailable.and_then(|value| more_than_all(&Path::root(UNAVAILABLE), value)));
+    errors.extend(surge.and_then(|value| more_than_all(&Path::root(SURGE), value)));
     match (int_or_percent(unavailable) != 0, int_or_percent(surge) != 0) {
         (true, true) => {
             let surge = surge.cloned().unwrap_or_default();
@@ -144,7 +144,7 @@ fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
     let Some(status) = part(new, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
-        "status",
+        &Path::STATUS,
         &[
             "currentNumberScheduled",
             "numberMisscheduled",

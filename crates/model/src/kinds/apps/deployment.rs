@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::STRATEGY;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{map_mut, number, set_default, text};
 use crate::kinds::selection::Selection;
@@ -83,12 +83,12 @@ pub(super) fn ready(object: &Object) -> Value {
 
 fn validate(object: &Object) -> Vec<FieldError> {
     let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
-    let mut errors = negative(spec, "spec", &["replicas"]);
+    let mut errors = negative(spec, &Path::SPEC, &["replicas"]);
     errors.extend(bad_replicas(spec));
     errors.extend(bad_strategy(spec));
     errors.extend(negative(
         spec,
-        "spec",
+        &Path::SPEC,
         &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"],
     ));
     if let Some(deadline) = optional(spec, &["progressDeadlineSeconds"])
@@ -113,7 +113,7 @@ fn bad_strategy(spec: &Object) -> Vec<FieldError> {
         ("RollingUpdate", rolling) => rolling.map(bad_rolling_update).unwrap_or_default(),
         _ => {
             let shown = STRATEGY.write(spec.get("strategy"));
-            vec![not_supported_shown("spec.strategy", &shown, &STRATEGIES)]
+            vec![not_supported_shown(&Path::root("spec.strategy"), &shown, &STRATEGIES)]
         }
     }
 }
@@ -123,13 +123,13 @@ fn bad_rolling_update(rolling: &Object) -> Vec<FieldError> {
     const SURGE: &str = "spec.strategy.rollingUpdate.maxSurge";
     let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
     let mut errors = Vec::new();
-    errors.extend(unavailable.and_then(|value| bad_int_or_percent(UNAVAILABLE, value)));
-    errors.extend(surge.and_then(|value| bad_int_or_percent(SURGE, value)));
+    errors.extend(unavailable.and_then(|value| bad_int_or_percent(&Path::root(UNAVAILABLE), value)));
+    errors.extend(surge.and_then(|value| bad_int_or_percent(&Path::root(SURGE), value)));
     if int_or_percent(unavailable) == 0 && int_or_percent(surge) == 0 {
         let shown = unavailable.map_or_else(|| "0".to_owned(), Value::to_string);
-        errors.push(invalid_shown(UNAVAILABLE, &shown, "may not be 0 when `maxSurge` is 0"));
+        errors.push(invalid_shown(&Path::root(UNAVAILABLE), &shown, "may not be 0 when `maxSurge` is 0"));
     }
-    errors.extend(unavailable.and_then(|value| more_than_all(UNAVAILABLE, value)));
+    errors.extend(unavailable.and_then(|value| more_than_all(&Path::root(UNAVAILABLE), value)));
     errors
 }
 
@@ -137,7 +137,7 @@ fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
     let Some(status) = part(new, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
-        "status",
+        &Path::STATUS,
         &[
             "observedGeneration",
             "replicas",

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{keep_all_but_status, map_mut, number};
 use crate::kinds::selection::Selection;
@@ -61,7 +61,7 @@ pub(super) const RULES: KindRules = KindRules {
 
 fn validate(object: &Object) -> Vec<FieldError> {
     let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
-    let mut errors = negative(spec, "spec", &["replicas", "minReadySeconds"]);
+    let mut errors = negative(spec, &Path::SPEC, &["replicas", "minReadySeconds"]);
     errors.extend(bad_replicas(spec));
     errors
 }
@@ -70,7 +70,7 @@ fn validate_status(object: &Object) -> Vec<FieldError> {
     let Some(status) = part(object, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
-        "status",
+        &Path::STATUS,
         &[
             "replicas",
             "fullyLabeledReplicas",

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::deployment::ready;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::core::bad_claim_template;
 use crate::kinds::core::pod;
@@ -137,27 +137,28 @@ fn validate(object: &Object, is_new: bool) -> Vec<FieldError> {
     for field in ["whenDeleted", "whenScaled"] {
         let policy = text(spec, &[RETENTION, field]);
         if !RETENTION_POLICIES.contains(&policy) {
-            let path = format!("spec.{RETENTION}.{field}");
+            let policies = Path::SPEC.field(RETENTION);
+            let path = policies.field(field);
             errors.push(FieldError::not_supported(path, policy, &RETENTION_POLICIES));
         }
     }
     if is_new {
         errors.extend(bad_claims(spec));
     }
-    errors.extend(negative(spec, "spec", &["replicas", "minReadySeconds"]));
+    errors.extend(negative(spec, &Path::SPEC, &["replicas", "minReadySeconds"]));
     errors.extend(
         part(spec, &["ordinals"])
-            .map(|ordinals| negative(ordinals, "spec.ordinals", &["start"]))
+            .map(|ordinals| negative(ordinals, &Path::root("spec.ordinals"), &["start"]))
             .unwrap_or_default(),
     );
     let service = text(spec, &["serviceName"]);
     if is_new && !service.is_empty() {
-        errors.extend(invalid("spec.serviceName", service, dns1123_label(service)));
+        errors.extend(invalid(&Path::root("spec.serviceName"), service, dns1123_label(service)));
     }
     errors.extend(bad_required_selector(spec, "statefulset"));
     let selector = present(spec, &["selector"]);
     match Selection::read(selector) {
-        None => errors.push(bad_selector("spec.selector", selector, "")),
+        None => errors.push(bad_selector(&Path::root("spec.selector"), selector, "")),
         Some(selection) => {
             errors.extend(unselected(spec, &selection));
             errors.extend(bad_template(spec));
@@ -170,7 +171,7 @@ fn validate(object: &Object, is_new: bool) -> Vec<FieldError> {
 fn bad_claims(spec: &Object) -> impl Iterator<Item = FieldError> {
     let claims = items(spec, &["volumeClaimTemplates"]).iter().filter_map(Value::as_object).enumerate();
     claims
-        .flat_map(|(index, claim)| bad_claim_template(&format!("spec.volumeClaimTemplates[{index}]"), claim))
+        .flat_map(|(index, claim)| bad_claim_template(&Path::SPEC.item("volumeClaimTemplates", index), claim))
 }
 
 fn bad_management(spec: &Object) -> Option<FieldError> {
@@ -189,7 +190,7 @@ fn bad_strategy(spec: &Object) -> Vec<FieldError> {
         ("", _) => vec![FieldError::required(PATH, "")],
         ("OnDelete", Some(_)) => {
             let shown = Go::Pointer(ROLLING_UPDATE).write(strategy.get("rollingUpdate"));
-            let path = format!("{PATH}.rollingUpdate");
+            let path = Path::SPEC.field("updateStrategy.rollingUpdate");
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
             vec![invalid_shown(&path, &shown, detail)]
         }
@@ -197,36 +198,36 @@ fn bad_strategy(spec: &Object) -> Vec<FieldError> {
         ("OnDelete" | "RollingUpdate", None) => Vec::new(),
         _ => {
             let shown = STRATEGY.write(spec.get("updateStrategy"));
-            vec![invalid_shown(PATH, &shown, "must be 'RollingUpdate' or 'OnDelete'")]
+            vec![invalid_shown(&Path::root(PATH), &shown, "must be 'RollingUpdate' or 'OnDelete'")]
         }
     }
 }
 
 fn bad_rolling_update(rolling: &Object) -> Vec<FieldError> {
     const PATH: &str = "spec.updateStrategy.rollingUpdate.maxUnavailable";
-    let mut errors = negative(rolling, "spec.updateStrategy.rollingUpdate", &["partition"]);
+    let mut errors = negative(rolling, &Path::root("spec.updateStrategy.rollingUpdate"), &["partition"]);
     if let Some(unavailable) = present(rolling, &["maxUnavailable"]) {
-        errors.extend(bad_int_or_percent(PATH, unavailable));
+        errors.extend(bad_int_or_percent(&Path::root(PATH), unavailable));
         if int_or_percent(Some(unavailable)) == 0 {
             errors.push(FieldError::invalid(PATH, unavailable.clone(), "cannot be 0"));
         }
-        errors.extend(more_than_all(PATH, unavailable));
+        errors.extend(more_than_all(&Path::root(PATH), unavailable));
     }
     errors
 }
 
 fn bad_template(spec: &Object) -> Vec<FieldError> {
-    const PATH: &str = "spec.template";
+    const PATH: Path<'static> = Path::root("spec.template");
     let Some(template) = part(spec, &["template"]) else { return Vec::new() };
-    let mut errors = pod::validate_template(&as_pods_are_made(spec, template), PATH);
+    let mut errors = pod::validate_template(&as_pods_are_made(spec, template), &PATH);
     // Kubernetes checks labels and annotations of this kind's template twice.
-    let path = format!("{PATH}.labels");
+    let path = PATH.field("labels");
     for (key, label) in entries(template, &["metadata", "labels"]) {
         let label = label.as_str().unwrap_or_default();
         errors.extend(invalid(&path, key, qualified_name(key)));
         errors.extend(invalid(&path, label, label_value(label)));
     }
-    let path = format!("{PATH}.annotations");
+    let path = PATH.field("annotations");
     for (key, _) in entries(template, &["metadata", "annotations"]) {
         errors.extend(invalid(&path, key, qualified_name(&key.to_lowercase())));
     }
@@ -263,7 +264,7 @@ fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
     let Some(status) = part(new, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
-        "status",
+        &Path::STATUS,
         &[
             "replicas",
             "readyReplicas",

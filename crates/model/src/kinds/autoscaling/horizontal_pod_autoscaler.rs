@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::metrics::{bad_metrics, bad_reference, is_bad_version, shown_metrics};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{items, keep_all_but_status, map_mut, number, text};
 use crate::kinds::workload::{negative, optional, part, present, reset_status};
@@ -38,7 +38,7 @@ pub(super) const RULES: KindRules = KindRules {
         prepare_update: keep_all_but_status,
         validate_update: |new, _| {
             let counts = ["currentReplicas", "desiredReplicas"];
-            part(new, &["status"]).map(|status| negative(status, "status", &counts)).unwrap_or_default()
+            part(new, &["status"]).map(|status| negative(status, &Path::STATUS, &counts)).unwrap_or_default()
         },
     }],
     counts_generations: false,
@@ -90,18 +90,23 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
             let of = |field: &str| text(old, &["scaleTargetRef", field]);
             of("apiVersion") == version && of("kind") == kind
         });
-        errors.extend(bad_reference("spec.scaleTargetRef", target, is_old, kind == "ReplicationController"));
+        errors.extend(bad_reference(
+            &Path::root("spec.scaleTargetRef"),
+            target,
+            is_old,
+            kind == "ReplicationController",
+        ));
     }
     // What Kubernetes once took for metrics it takes still, where there is such already.
     let had_bad_metrics = old_spec.is_some_and(|old| {
         let described = items(old, &["metrics"]).iter().filter_map(|metric| metric.get("object"));
         described.filter_map(|source| source.get("describedObject")?.as_object()).any(is_bad_version)
     });
-    errors.extend(bad_metrics(items(spec, &["metrics"]), "spec.metrics", had_bad_metrics));
+    errors.extend(bad_metrics(items(spec, &["metrics"]), &Path::root("spec.metrics"), had_bad_metrics));
     errors.extend(bad_scaling_to_zero(spec));
     for direction in ["scaleUp", "scaleDown"] {
         if let Some(rules) = part(spec, &["behavior", direction]) {
-            errors.extend(bad_rules(rules, &format!("spec.behavior.{direction}")));
+            errors.extend(bad_rules(rules, &Path::SPEC.field("behavior").field(direction)));
         }
     }
     errors
@@ -137,10 +142,10 @@ fn bad_scaling_to_zero(spec: &Object) -> Option<FieldError> {
     })
 }
 
-fn bad_rules(rules: &Object, path: &str) -> Vec<FieldError> {
+fn bad_rules(rules: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(window) = optional(rules, &["stabilizationWindowSeconds"]) {
-        let path = format!("{path}.stabilizationWindowSeconds");
+        let path = path.field("stabilizationWindowSeconds");
         if window < 0 {
             errors.push(FieldError::invalid(path, window, "must be greater than or equal to zero"));
         } else if window > WINDOW_MAX {
@@ -151,17 +156,17 @@ fn bad_rules(rules: &Object, path: &str) -> Vec<FieldError> {
     if let Some(policy) = present(rules, &["selectPolicy"]).and_then(Value::as_str)
         && !SELECT_POLICIES.contains(&policy)
     {
-        errors.push(FieldError::not_supported(format!("{path}.selectPolicy"), policy, &SELECT_POLICIES));
+        errors.push(FieldError::not_supported(path.field("selectPolicy"), policy, &SELECT_POLICIES));
     }
     let policies = items(rules, &["policies"]);
     if policies.is_empty() {
-        errors.push(FieldError::required(format!("{path}.policies"), "must specify at least one Policy"));
+        errors.push(FieldError::required(path.field("policies"), "must specify at least one Policy"));
     }
     for (index, policy) in policies.iter().enumerate() {
         errors.extend(
             policy
                 .as_object()
-                .map(|policy| bad_policy(policy, &format!("{path}.policies[{index}]")))
+                .map(|policy| bad_policy(policy, &path.item("policies", index)))
                 .unwrap_or_default(),
         );
     }
@@ -169,27 +174,27 @@ fn bad_rules(rules: &Object, path: &str) -> Vec<FieldError> {
         && Quantity::parse(tolerance).is_ok_and(|tolerance| tolerance.is_negative())
     {
         let detail = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid(format!("{path}.tolerance"), tolerance, detail));
+        errors.push(FieldError::invalid(path.field("tolerance"), tolerance, detail));
     }
     errors
 }
 
-fn bad_policy(policy: &Object, path: &str) -> Vec<FieldError> {
+fn bad_policy(policy: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let kind = text(policy, &["type"]);
     if !POLICIES.contains(&kind) {
-        errors.push(FieldError::not_supported(format!("{path}.type"), kind, &POLICIES));
+        errors.push(FieldError::not_supported(path.field("type"), kind, &POLICIES));
     }
     for field in ["value", "periodSeconds"] {
         let number = number(policy, &[field]);
         if number <= 0 {
-            errors.push(FieldError::invalid(format!("{path}.{field}"), number, "must be greater than zero"));
+            errors.push(FieldError::invalid(path.field(field), number, "must be greater than zero"));
         }
     }
     let period = number(policy, &["periodSeconds"]);
     if period > PERIOD_MAX {
         let detail = format!("must be less than or equal to {PERIOD_MAX}");
-        errors.push(FieldError::invalid(format!("{path}.periodSeconds"), period, detail));
+        errors.push(FieldError::invalid(path.field("periodSeconds"), period, detail));
     }
     errors
 }

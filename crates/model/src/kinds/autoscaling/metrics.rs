@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{items, text, value};
@@ -24,17 +24,17 @@ const SHOWN_MAX: usize = 2;
 const UNKNOWN: &str = "<unknown>";
 
 /// What is wrong with a list of metrics at a path.
-pub(super) fn bad_metrics(metrics: &[Value], path: &str, any_version: bool) -> Vec<FieldError> {
+pub(super) fn bad_metrics(metrics: &[Value], path: &Path<'_>, any_version: bool) -> Vec<FieldError> {
     let metrics = metrics.iter().enumerate().filter_map(|(index, metric)| Some((index, metric.as_object()?)));
-    metrics.flat_map(|(index, metric)| bad_metric(metric, &format!("{path}[{index}]"), any_version)).collect()
+    metrics.flat_map(|(index, metric)| bad_metric(metric, &path.at(index), any_version)).collect()
 }
 
-fn bad_metric(metric: &Object, path: &str, any_version: bool) -> Vec<FieldError> {
+fn bad_metric(metric: &Object, path: &Path<'_>, any_version: bool) -> Vec<FieldError> {
     let kind = text(metric, &["type"]);
-    let unknown = || FieldError::not_supported(format!("{path}.type"), kind, &TYPES);
+    let unknown = || FieldError::not_supported(path.field("type"), kind, &TYPES);
     let mut errors = Vec::new();
     if kind.is_empty() {
-        errors.push(FieldError::required(format!("{path}.type"), "must specify a metric source type"));
+        errors.push(FieldError::required(path.field("type"), "must specify a metric source type"));
     }
     let expected = SOURCES.iter().find(|(_, of)| *of == kind).map(|(source, _)| *source);
     if expected.is_none() {
@@ -43,12 +43,12 @@ fn bad_metric(metric: &Object, path: &str, any_version: bool) -> Vec<FieldError>
     let sources: Vec<(&str, &Object)> =
         SOURCES.iter().filter_map(|(source, _)| Some((*source, part(metric, &[source])?))).collect();
     if let Some((source, of)) = sources.first() {
-        errors.extend(bad_source(source, of, &format!("{path}.{source}"), any_version));
+        errors.extend(bad_source(source, of, &path.field(source), any_version));
     }
     match expected {
         Some(source) if part(metric, &[source]).is_none() => {
             let detail = "must populate information for the given metric source";
-            errors.push(FieldError::required(format!("{path}.{source}"), detail));
+            errors.push(FieldError::required(path.field(source), detail));
         }
         Some(_) => {}
         None => errors.push(unknown()),
@@ -56,17 +56,17 @@ fn bad_metric(metric: &Object, path: &str, any_version: bool) -> Vec<FieldError>
     if sources.len() > 1 {
         let others = sources.iter().filter(|(source, _)| Some(*source) != expected);
         let detail = "must populate the given metric source only";
-        errors.extend(others.map(|(source, _)| FieldError::forbidden(format!("{path}.{source}"), detail)));
+        errors.extend(others.map(|(source, _)| FieldError::forbidden(path.field(source), detail)));
     }
     errors
 }
 
-fn bad_source(source: &str, of: &Object, path: &str, any_version: bool) -> Vec<FieldError> {
+fn bad_source(source: &str, of: &Object, path: &Path<'_>, any_version: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match source {
         "object" => {
             if let Some(described) = part(of, &["describedObject"]) {
-                let path = format!("{path}.describedObject");
+                let path = path.field("describedObject");
                 errors.extend(bad_reference(&path, described, any_version, true));
             }
             errors.extend(bad_identifier(of, path));
@@ -74,11 +74,11 @@ fn bad_source(source: &str, of: &Object, path: &str, any_version: bool) -> Vec<F
         "external" | "pods" => errors.extend(bad_identifier(of, path)),
         "containerResource" => errors.extend(bad_container_resource(of, path)),
         _ if text(of, &["name"]).is_empty() => {
-            errors.push(FieldError::required(format!("{path}.name"), "must specify a resource name"));
+            errors.push(FieldError::required(path.field("name"), "must specify a resource name"));
         }
         _ => {}
     }
-    let target = format!("{path}.target");
+    let target = path.field("target");
     let has = |field: &str| present(of, &["target", field]).is_some();
     errors.extend(part(of, &["target"]).map(|of| bad_target(of, &target)).unwrap_or_default());
     let (average, utilization) = (format!("{target}.averageValue"), format!("{target}.averageUtilization"));
@@ -113,9 +113,9 @@ fn bad_source(source: &str, of: &Object, path: &str, any_version: bool) -> Vec<F
     errors
 }
 
-fn bad_container_resource(of: &Object, path: &str) -> Vec<FieldError> {
+fn bad_container_resource(of: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let name_path = format!("{path}.name");
+    let name_path = path.field("name");
     match text(of, &["name"]) {
         "" => errors.push(FieldError::required(name_path, "must specify a resource name")),
         name => {
@@ -127,7 +127,7 @@ fn bad_container_resource(of: &Object, path: &str) -> Vec<FieldError> {
             }
         }
     }
-    let container_path = format!("{path}.container");
+    let container_path = path.field("container");
     match text(of, &["container"]) {
         "" => errors.push(FieldError::required(container_path, "must specify a container")),
         container => errors.extend(invalid(&container_path, container, dns1123_label(container))),
@@ -135,32 +135,32 @@ fn bad_container_resource(of: &Object, path: &str) -> Vec<FieldError> {
     errors
 }
 
-fn bad_identifier(of: &Object, path: &str) -> Vec<FieldError> {
-    let path = format!("{path}.metric.name");
+fn bad_identifier(of: &Object, path: &Path<'_>) -> Vec<FieldError> {
+    let path = path.field("metric.name");
     match text(of, &["metric", "name"]) {
         "" => vec![FieldError::required(path, "must specify a metric name")],
         name => invalid(&path, name, path_segment(name)).collect(),
     }
 }
 
-fn bad_target(target: &Object, path: &str) -> Vec<FieldError> {
+fn bad_target(target: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let kind = text(target, &["type"]);
     if kind.is_empty() {
-        errors.push(FieldError::required(format!("{path}.type"), "must specify a metric target type"));
+        errors.push(FieldError::required(path.field("type"), "must specify a metric target type"));
     }
     if !["Utilization", "Value", "AverageValue"].contains(&kind) {
         let detail = "must be either Utilization, Value, or AverageValue";
-        errors.push(FieldError::invalid(format!("{path}.type"), kind, detail));
+        errors.push(FieldError::invalid(path.field("type"), kind, detail));
     }
     for field in ["value", "averageValue"] {
         let Some(amount) = present(target, &[field]).and_then(Value::as_str) else { continue };
         if Quantity::parse(amount).is_ok_and(|amount| amount.is_zero() || amount.is_negative()) {
-            errors.push(FieldError::invalid(format!("{path}.{field}"), amount, "must be positive"));
+            errors.push(FieldError::invalid(path.field(field), amount, "must be positive"));
         }
     }
     if let Some(utilization) = optional(target, &["averageUtilization"]).filter(|number| *number < 1) {
-        let path = format!("{path}.averageUtilization");
+        let path = path.field("averageUtilization");
         errors.push(FieldError::invalid(path, utilization, "must be greater than 0"));
     }
     errors
@@ -168,14 +168,14 @@ fn bad_target(target: &Object, path: &str) -> Vec<FieldError> {
 
 /// What is wrong with a reference to an object.
 pub(super) fn bad_reference(
-    path: &str,
+    path: &Path<'_>,
     reference: &Object,
     any_version: bool,
     any_group: bool,
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["kind", "name"] {
-        let path = format!("{path}.{field}");
+        let path = path.field(field);
         match text(reference, &[field]) {
             "" => errors.push(FieldError::required(path, "")),
             text => errors.extend(invalid(&path, text, path_segment(text))),
@@ -190,7 +190,7 @@ pub(super) fn bad_reference(
         return errors;
     };
     if !any_version {
-        errors.push(FieldError::invalid(format!("{path}.apiVersion"), version, problem));
+        errors.push(FieldError::invalid(path.field("apiVersion"), version, problem));
     }
     errors
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, age, name};
 use crate::kinds::object::{map_mut, number, text, value};
 use crate::kinds::selection::Selection;
@@ -63,7 +63,7 @@ pub fn set_scale(object: &mut Object, scale: &Object) {
 
 /// What is wrong with a scale, metadata aside.
 pub fn validate_scale(scale: &Object) -> Vec<FieldError> {
-    part(scale, &["spec"]).map(|spec| negative(spec, "spec", &["replicas"])).unwrap_or_default()
+    part(scale, &["spec"]).map(|spec| negative(spec, &Path::SPEC, &["replicas"])).unwrap_or_default()
 }
 
 /// Which pods it selects. Replication controllers have plain labels, whose values are texts.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::job::{bad_spec, default_patterns, spec_warnings};
 use super::{schedule, time_zone};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::age::since;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{items, keep_all_but_status, map_mut, set_default, text, value};
@@ -82,10 +82,10 @@ pub(super) const RULES: KindRules = KindRules {
 fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
     let mut errors = bad_schedule(spec, old);
-    errors.extend(negative(spec, "spec", &["startingDeadlineSeconds"]));
+    errors.extend(negative(spec, &Path::SPEC, &["startingDeadlineSeconds"]));
     let zone = |object| value(object, &["spec", "timeZone"]).and_then(Value::as_str);
     if let Some(zone) = zone(object).filter(|new| old.and_then(zone) != Some(new)) {
-        errors.extend(time_zone::check("spec.timeZone", zone));
+        errors.extend(time_zone::check(&Path::root("spec.timeZone"), zone));
     }
     match text(spec, &["concurrencyPolicy"]) {
         "" => errors.push(FieldError::required("spec.concurrencyPolicy", "")),
@@ -95,7 +95,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         _ => {}
     }
     errors.extend(part(object, &JOB_SPEC).map(bad_job).unwrap_or_default());
-    errors.extend(negative(spec, "spec", &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]));
+    errors.extend(negative(spec, &Path::SPEC, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]));
     errors
 }
 
@@ -124,10 +124,10 @@ fn bad_schedule(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
 
 fn bad_job(job: &Object) -> Vec<FieldError> {
     const PATH: &str = "spec.jobTemplate.spec";
-    let mut errors = bad_spec(job, PATH);
+    let mut errors = bad_spec(job, &Path::root(PATH));
     if let Some(selector) = present(job, &["selector"]) {
         let detail = "`selector` will be auto-generated";
-        errors.push(bad_selector(&format!("{PATH}.selector"), Some(selector), detail));
+        errors.push(bad_selector(&Path::root(PATH).field("selector"), Some(selector), detail));
     }
     if value(job, &["manualSelector"]) == Some(&Value::Bool(true)) {
         let path = format!("{PATH}.manualSelector");

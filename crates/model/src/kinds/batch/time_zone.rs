@@ -1,6 +1,6 @@
 //! Time zones by their names in the database of time zones.
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 
 /// Every name, one per line. Only the names count here: nothing computes with zones.
 const NAMES: &str = include_str!("time_zones.txt");
@@ -8,7 +8,7 @@ const NAMES: &str = include_str!("time_zones.txt");
 const PART_MAX: usize = 14;
 
 /// What is wrong with the name of a zone that a client chose.
-pub(super) fn check(path: &str, zone: &str) -> Vec<FieldError> {
+pub(super) fn check(path: &Path<'_>, zone: &str) -> Vec<FieldError> {
     let invalid = |detail: &str| FieldError::invalid(path, zone, detail);
     if zone.is_empty() {
         return vec![invalid("timeZone must be nil or non-empty string")];

@@ -1,7 +1,7 @@
 //! Certificates and requests for them as text. What is in them is looked at only from outside: keys and signatures would
 //! take cryptography.
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::schema::decode_base64;
 
 const CERTIFICATE: &str = "CERTIFICATE";
@@ -46,7 +46,7 @@ pub fn bad_certificates(text: &str) -> Option<String> {
 }
 
 /// Why base64 is not that of certificates to trust.
-pub fn bad_bundle(path: &str, bundle: &str) -> Option<FieldError> {
+pub fn bad_bundle(path: &Path<'_>, bundle: &str) -> Option<FieldError> {
     let bytes = decode_base64(bundle).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let mut rest = &*text;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::pem::{bad_certificates, bad_request};
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::kinds::age::human_duration;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{copy, has, items, map_mut, maps, maps_mut, number, text, texts, value};
@@ -223,13 +223,13 @@ fn bad_spec(object: &Object) -> Vec<FieldError> {
     if usages.is_empty() {
         errors.push(FieldError::required("spec.usages", ""));
     }
-    let at = |index: usize| format!("spec.usages[{index}]");
+    let at = |index: usize| Path::SPEC.item("usages", index);
     let unknown = usages.iter().enumerate().filter(|(_, usage)| !USAGES.contains(usage));
     errors.extend(unknown.map(|(index, usage)| FieldError::not_supported(at(index), *usage, &USAGES)));
     let mut seen = BTreeSet::new();
     let repeated = usages.iter().enumerate().filter(|(_, usage)| !seen.insert(**usage));
     errors.extend(repeated.map(|(index, usage)| FieldError::duplicate(at(index), *usage)));
-    errors.extend(bad_signer("spec.signerName", text(spec, &["signerName"])));
+    errors.extend(bad_signer(&Path::root("spec.signerName"), text(spec, &["signerName"])));
     let expiration = number(spec, &["expirationSeconds"]);
     if has(spec, &["expirationSeconds"]) && expiration < EXPIRATION_SECONDS_MIN {
         let detail = "may not specify a duration less than 600 seconds (10 minutes)";
@@ -239,7 +239,7 @@ fn bad_spec(object: &Object) -> Vec<FieldError> {
 }
 
 /// A signer is a domain and a path, both made of labels.
-fn bad_signer(path: &str, signer: &str) -> Vec<FieldError> {
+fn bad_signer(path: &Path<'_>, signer: &str) -> Vec<FieldError> {
     let one = |value: &str, detail: &str| vec![FieldError::invalid(path, value, detail)];
     if signer.is_empty() {
         return vec![FieldError::required(path, "")];
@@ -276,16 +276,16 @@ fn bad_signer(path: &str, signer: &str) -> Vec<FieldError> {
 }
 
 fn bad_conditions(object: &Object) -> Vec<FieldError> {
-    let path = "status.conditions";
+    let path = &Path::root("status.conditions");
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, condition) in maps(object, &["status", "conditions"]) {
-        let kind = text(condition, &["type"]);
+        let (kind, path_of) = (text(condition, &["type"]), path.at(index));
         if kind.is_empty() {
-            errors.push(FieldError::required(format!("{path}[{index}].type"), ""));
+            errors.push(FieldError::required(path_of.field("type"), ""));
         }
         let allowed = if [APPROVED, DENIED, FAILED].contains(&kind) { &STATUSES[1..2] } else { &STATUSES };
-        let status_path = format!("{path}[{index}].status");
+        let status_path = path_of.field("status");
         match text(condition, &["status"]) {
             "" => errors.push(FieldError::required(status_path, "")),
             status if allowed.contains(&status) => {}
@@ -297,7 +297,7 @@ fn bad_conditions(object: &Object) -> Vec<FieldError> {
             errors.push(FieldError::invalid(path, kind, detail));
         }
         if !seen.insert(kind) {
-            errors.push(FieldError::duplicate(format!("{path}[{index}].type"), kind));
+            errors.push(FieldError::duplicate(path_of.field("type"), kind));
         }
     }
     errors

@@ -1,6 +1,6 @@
 //! Lease: positive durations; the fields of coordinated leader election, which is off, are not kept.
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{map_mut, text, value};
 use crate::kinds::{KindRules, Object};
@@ -40,7 +40,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
         if let Some(number) = value(object, &["spec", field]).and_then(serde_json::Value::as_i64)
             && number < least
         {
-            errors.push(FieldError::invalid(format!("spec.{field}"), number, problem));
+            errors.push(FieldError::invalid(Path::SPEC.field(field), number, problem));
         }
     }
     errors

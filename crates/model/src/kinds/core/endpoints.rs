@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::address::{bad_destination, bad_ip, bad_port, ip_warning, is_ipv6};
 use crate::kinds::columns::{AGE, Column, NAME, age, name, some_of};
 use crate::kinds::core::PROTOCOLS;
@@ -60,53 +60,53 @@ fn host_and_port(host: &str, port: i64) -> String {
 
 fn validate(object: &Object) -> Vec<FieldError> {
     let subsets = items(object, &["subsets"]).iter().enumerate();
-    subsets.flat_map(|(index, subset)| bad_subset(&format!("subsets[{index}]"), subset)).collect()
+    subsets.flat_map(|(index, subset)| bad_subset(&Path::OBJECT.item("subsets", index), subset)).collect()
 }
 
-fn bad_subset(path: &str, subset: &Value) -> Vec<FieldError> {
+fn bad_subset(path: &Path<'_>, subset: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if LISTS.iter().all(|list| items_in(subset, list).is_empty()) {
         errors.push(FieldError::required(path, "must specify `addresses` or `notReadyAddresses`"));
     }
     for list in LISTS {
         for (index, address) in items_in(subset, list).iter().enumerate() {
-            errors.extend(bad_address(&format!("{path}.{list}[{index}]"), address));
+            errors.extend(bad_address(&path.item(list, index), address));
         }
     }
     let ports = items_in(subset, "ports");
     for (index, port) in ports.iter().enumerate() {
-        errors.extend(bad_endpoint_port(&format!("{path}.ports[{index}]"), port, ports.len() > 1));
+        errors.extend(bad_endpoint_port(&path.item("ports", index), port, ports.len() > 1));
     }
     errors
 }
 
-fn bad_address(path: &str, address: &Value) -> Vec<FieldError> {
-    let (ip_path, ip) = (format!("{path}.ip"), text_in(address, "ip"));
-    let mut errors: Vec<FieldError> = bad_ip(ip_path.as_str(), ip, &[]).into_iter().collect();
+fn bad_address(path: &Path<'_>, address: &Value) -> Vec<FieldError> {
+    let (ip_path, ip) = (path.field("ip"), text_in(address, "ip"));
+    let mut errors: Vec<FieldError> = bad_ip(&ip_path, ip, &[]).into_iter().collect();
     let host = text_in(address, "hostname");
     if !host.is_empty() {
-        errors.extend(invalid_for(&format!("{path}.hostname"), host, dns1123_label(host)));
+        errors.extend(invalid_for(&path.field("hostname"), host, dns1123_label(host)));
     }
     if let Some(node) = address.get("nodeName").and_then(Value::as_str) {
-        errors.extend(invalid_for(&format!("{path}.nodeName"), node, dns1123_subdomain(node)));
+        errors.extend(invalid_for(&path.field("nodeName"), node, dns1123_subdomain(node)));
     }
     errors.extend(bad_destination(&ip_path, ip));
     errors
 }
 
-fn bad_endpoint_port(path: &str, port: &Value, needs_name: bool) -> Vec<FieldError> {
+fn bad_endpoint_port(path: &Path<'_>, port: &Value, needs_name: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let name_path = format!("{path}.name");
+    let name_path = path.field("name");
     match text_in(port, "name") {
         "" if needs_name => errors.push(FieldError::required(name_path, "")),
         "" => {}
         name => errors.extend(invalid_for(&name_path, name, dns1123_label(name))),
     }
     let number = port.get("port").and_then(Value::as_i64).unwrap_or_default();
-    errors.extend(bad_port(format!("{path}.port"), number));
-    errors.extend(unsupported(format!("{path}.protocol"), text_in(port, "protocol"), &PROTOCOLS));
+    errors.extend(bad_port(&path.field("port"), number));
+    errors.extend(unsupported(&path.field("protocol"), text_in(port, "protocol"), &PROTOCOLS));
     if let Some(protocol) = port.get("appProtocol").and_then(Value::as_str) {
-        errors.extend(invalid_for(&format!("{path}.appProtocol"), protocol, qualified_name(protocol)));
+        errors.extend(invalid_for(&path.field("appProtocol"), protocol, qualified_name(protocol)));
     }
     errors
 }
@@ -121,7 +121,7 @@ fn warnings(object: &Object) -> Vec<String> {
         for list in LISTS {
             let addresses = items_in(subset, list).iter().enumerate();
             warnings.extend(addresses.filter_map(|(j, address)| {
-                ip_warning(&format!("subsets[{i}].{list}[{j}].ip"), text_in(address, "ip"))
+                ip_warning(&Path::OBJECT.item("subsets", i).item(list, j).field("ip"), text_in(address, "ip"))
             }));
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::age::since;
 use crate::kinds::columns::{Column, NAME, name};
 use crate::kinds::object::{immutable, number, text, value};
@@ -121,7 +121,7 @@ fn legacy(object: &Object, component: &str) -> Vec<FieldError> {
         errors.push(FieldError::invalid("involvedObject.namespace", involved, problem));
     }
     if is_new {
-        errors.extend(bad_report(object, component));
+        errors.extend(bad_report(object, &Path::root(component)));
     }
     let problems = dns1123_subdomain(namespace).into_iter();
     errors.extend(problems.map(|problem| FieldError::invalid("namespace", namespace, problem)));
@@ -129,7 +129,7 @@ fn legacy(object: &Object, component: &str) -> Vec<FieldError> {
 }
 
 /// What an event with an event time has to say.
-fn bad_report(object: &Object, path: &str) -> Vec<FieldError> {
+fn bad_report(object: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let component = text(object, &["reportingComponent"]);
     if component.is_empty() {

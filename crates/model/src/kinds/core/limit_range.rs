@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::resource_name::{allows_overcommit, bad_container_resource_name, bad_resource_name};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{entries, has, map_mut, maps, maps_mut, text};
 use crate::kinds::{KindRules, Object};
@@ -45,11 +45,11 @@ fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, limit) in maps(object, &["spec", "limits"]) {
-        let path = format!("spec.limits[{index}]");
+        let path = Path::SPEC.item("limits", index);
         let kind = text(limit, &["type"]);
-        errors.extend(bad_type(&format!("{path}.type"), kind));
+        errors.extend(bad_type(&path.field("type"), kind));
         if !seen.insert(kind) {
-            errors.push(FieldError::duplicate(format!("{path}.type"), kind));
+            errors.push(FieldError::duplicate(path.field("type"), kind));
         }
         errors.extend(bad_names(&path, kind, limit));
         for (name, amounts) in by_resource(limit, kind) {
@@ -59,7 +59,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_type(path: &str, kind: &str) -> Vec<FieldError> {
+fn bad_type(path: &Path<'_>, kind: &str) -> Vec<FieldError> {
     let errors: Vec<FieldError> = invalid(path, kind, qualified_name(kind)).collect();
     if errors.is_empty() && !kind.contains('/') && !TYPES.contains(&kind) {
         return vec![FieldError::invalid(path, kind, "must be a standard limit type or fully qualified")];
@@ -67,22 +67,23 @@ fn bad_type(path: &str, kind: &str) -> Vec<FieldError> {
     errors
 }
 
-fn bad_names(path: &str, kind: &str, limit: &Object) -> Vec<FieldError> {
+fn bad_names(path: &Path<'_>, kind: &str, limit: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
         if field == "maxLimitRequestRatio" && kind == "PersistentVolumeClaim" {
             let bounded = has(limit, &["min", "storage"]) || has(limit, &["max", "storage"]);
             let detail = "either minimum or maximum storage value is required, but neither was provided";
-            errors.extend((!bounded).then(|| FieldError::required(format!("{path}.limits"), detail)));
+            errors.extend((!bounded).then(|| FieldError::required(path.field("limits"), detail)));
         }
         let has_defaults = field.starts_with("default") && entries(limit, &[field]).next().is_some();
         if kind == "Pod" && has_defaults {
             let detail = "may not be specified when `type` is 'Pod'";
-            errors.push(FieldError::forbidden(format!("{path}.{field}"), detail));
+            errors.push(FieldError::forbidden(path.field(field), detail));
             continue;
         }
+        let path = path.field(field);
         for (name, _) in entries(limit, &[field]) {
-            let path = format!("{path}.{field}[{name}]");
+            let path = path.key(name);
             errors.extend(match kind {
                 "Pod" | "Container" => bad_container_resource_name(&path, name),
                 _ => bad_resource_name(&path, name),
@@ -124,7 +125,7 @@ fn by_resource<'a>(limit: &'a Object, kind: &str) -> BTreeMap<&'a str, Amounts<'
     resources
 }
 
-fn bad_amounts(path: &str, name: &str, amounts: &Amounts) -> Vec<FieldError> {
+fn bad_amounts(path: &Path<'_>, name: &str, amounts: &Amounts) -> Vec<FieldError> {
     let mut errors = Vec::new();
     // What has to be at most what, under which field it is reported with which value, and how it is said.
     let rules = [
@@ -147,10 +148,10 @@ fn bad_amounts(path: &str, name: &str, amounts: &Amounts) -> Vec<FieldError> {
             && lesser > greater
         {
             let detail = format!("{a} value {lesser_text} is greater than {b} value {greater_text}");
-            errors.push(FieldError::invalid(format!("{path}.{field}[{name}]"), reported, detail));
+            errors.push(FieldError::invalid(path.field(field).key(name), reported, detail));
         }
     }
-    errors.extend(bad_ratio(&format!("{path}.maxLimitRequestRatio[{name}]"), amounts));
+    errors.extend(bad_ratio(&path.field("maxLimitRequestRatio").key(name), amounts));
     if let (Some((default_text, default)), Some((request_text, request))) = (amounts.default, amounts.request)
         && !allows_overcommit(name)
         && default != request
@@ -158,12 +159,12 @@ fn bad_amounts(path: &str, name: &str, amounts: &Amounts) -> Vec<FieldError> {
         let detail = format!(
             "default value {default_text} must equal to defaultRequest value {request_text} in {name}"
         );
-        errors.push(FieldError::invalid(format!("{path}.defaultRequest[{name}]"), request_text, detail));
+        errors.push(FieldError::invalid(path.field("defaultRequest").key(name), request_text, detail));
     }
     errors
 }
 
-fn bad_ratio(path: &str, amounts: &Amounts) -> Vec<FieldError> {
+fn bad_ratio(path: &Path<'_>, amounts: &Amounts) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some((text, ratio)) = amounts.ratio else { return errors };
     if ratio.to_f64() < 1.0 {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{copy, items, map_mut, set_default, text, value};
 use crate::kinds::{KindRules, Object, SelectableField, Subresource};
@@ -43,7 +43,9 @@ pub(super) const RULES: KindRules = KindRules {
         Subresource {
             name: "finalize",
             prepare_update: |new, old| copy(new, old, "status"),
-            validate_update: |new, _| bad_finalizers(new, |index| format!("spec.finalizers[{index}]")),
+            validate_update: |new, _| {
+                bad_finalizers(new, |index| Path::SPEC.item("finalizers", index).into())
+            },
         },
     ],
     selectable: &[SelectableField {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::resource_name::{COUNTED, is_native};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::address::{Range, bad_range};
 use crate::kinds::columns::{AGE, Column, NAME, age, name, or_none};
 use crate::kinds::object::{
@@ -110,7 +110,7 @@ fn bad_ranges(object: &Object) -> Vec<FieldError> {
     let texts = || ranges.iter().map(|range| range.as_str().unwrap_or_default());
     let each = texts().enumerate();
     let mut errors: Vec<FieldError> =
-        each.filter_map(|(index, range)| bad_range(format!("{RANGES}[{index}]"), range, &[])).collect();
+        each.filter_map(|(index, range)| bad_range(&Path::root(RANGES).at(index), range, &[])).collect();
     let families: BTreeSet<bool> = texts().filter_map(Range::parse).map(Range::is_ipv6).collect();
     if ranges.len() > 2 || (ranges.len() == 2 && families.len() < 2) {
         let problem = "may specify no more than one CIDR for each IP family";
@@ -123,16 +123,16 @@ fn bad_taints(object: &Object) -> Vec<FieldError> {
     let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut errors = Vec::new();
     for (index, taint) in items(object, &["spec", "taints"]).iter().enumerate() {
-        let path = format!("metadata.taints[{index}]");
+        let path = Path::METADATA.item("taints", index);
         let field = |field| text_in(taint, field);
-        errors.extend(invalid_for(&format!("{path}.key"), field("key"), qualified_name(field("key"))));
+        errors.extend(invalid_for(&path.field("key"), field("key"), qualified_name(field("key"))));
         let problems = label_value(field("value"));
         if !problems.is_empty() {
-            errors.push(FieldError::invalid(format!("{path}.value"), field("value"), problems.join(";")));
+            errors.push(FieldError::invalid(path.field("value"), field("value"), problems.join(";")));
         }
         match field("effect") {
-            "" => errors.push(FieldError::required(format!("{path}.effect"), "")),
-            effect => errors.extend(unsupported(format!("{path}.effect"), effect, &EFFECTS)),
+            "" => errors.push(FieldError::required(path.field("effect"), "")),
+            effect => errors.extend(unsupported(&path.field("effect"), effect, &EFFECTS)),
         }
         if !known.entry(field("effect")).or_default().insert(field("key")) {
             let time = taint.get("timeAdded").unwrap_or(&Value::Null);
@@ -153,8 +153,9 @@ fn bad_taints(object: &Object) -> Vec<FieldError> {
 fn bad_resources(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for list in ["capacity", "allocatable"] {
+        let path = Path::STATUS.field(list);
         for (resource, amount) in entries(object, &["status", list]) {
-            let (path, amount) = (format!("status.{list}.{resource}"), amount.as_str().unwrap_or_default());
+            let (path, amount) = (path.field(resource), amount.as_str().unwrap_or_default());
             errors.extend(negative(&path, amount));
             if is_whole(resource) && is_fractional(amount) {
                 errors.push(FieldError::invalid(path, amount, "must be an integer"));
@@ -179,7 +180,7 @@ fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
                 text_in(address, "type"),
                 text_in(address, "address")
             );
-            errors.push(FieldError::duplicate(format!("status.addresses[{index}]"), "").showing(&shown));
+            errors.push(FieldError::duplicate(Path::STATUS.item("addresses", index), "").showing(&shown));
         }
     }
     let fixed = |field: &str| format!("node updates may not change {field} except from \"\" to valid");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::persistent_volume::{bad_modes, class, or_unset, phase, short_modes};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{
@@ -102,7 +102,7 @@ fn settle_source(object: &mut Object, old: Option<&Object>) {
 }
 
 /// What is wrong with the template of a claim at a path.
-pub(in crate::kinds) fn bad_claim_template(path: &str, claim: &Object) -> Vec<FieldError> {
+pub(in crate::kinds) fn bad_claim_template(path: &Path<'_>, claim: &Object) -> Vec<FieldError> {
     let below = |error: FieldError| FieldError { path: format!("{path}.{}", error.path), ..error };
     validate(claim).into_iter().map(below).collect()
 }
@@ -114,15 +114,15 @@ fn validate(object: &Object) -> Vec<FieldError> {
     if modes.is_empty() {
         errors.push(FieldError::required("spec.accessModes", "at least 1 access mode is required"));
     }
-    errors.extend(bad_label_selector("spec.selector", value(object, &["spec", "selector"])));
-    errors.extend(bad_modes("spec.accessModes", modes));
+    errors.extend(bad_label_selector(&Path::root("spec.selector"), value(object, &["spec", "selector"])));
+    errors.extend(bad_modes(&Path::root("spec.accessModes"), modes));
     match value(object, &REQUEST).and_then(Value::as_str) {
         None => errors.push(FieldError::required("spec.resources[storage]", "")),
-        Some(amount) => errors.extend(not_positive("spec.resources[storage]", amount)),
+        Some(amount) => errors.extend(not_positive(&Path::root("spec.resources[storage]"), amount)),
     }
     errors.extend(bad_class(object, "storageClassName"));
     if let Some(mode) = value(object, &["spec", "volumeMode"]).and_then(Value::as_str) {
-        errors.extend(unsupported("spec.volumeMode", mode, &["Block", "Filesystem"]));
+        errors.extend(unsupported(&Path::root("spec.volumeMode"), mode, &["Block", "Filesystem"]));
     }
     errors.extend(bad_sources(object));
     errors.extend(bad_class(object, "volumeAttributesClassName"));
@@ -132,7 +132,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
 fn bad_class(object: &Object, field: &str) -> Vec<FieldError> {
     match text(object, &["spec", field]) {
         "" => Vec::new(),
-        class => invalid_for(&format!("spec.{field}"), class, dns1123_subdomain(class)),
+        class => invalid_for(&Path::SPEC.field(field), class, dns1123_subdomain(class)),
     }
 }
 
@@ -140,7 +140,7 @@ fn bad_sources(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["dataSource", "dataSourceRef"] {
         if let Some(source) = value(object, &["spec", field]).filter(|source| source.is_object()) {
-            errors.extend(bad_source(&format!("spec.{field}"), source));
+            errors.extend(bad_source(&Path::SPEC.field(field), source));
         }
     }
     let of = |field: &str, part: &str| value(object, &["spec", field, part]);
@@ -153,12 +153,12 @@ fn bad_sources(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_source(path: &str, source: &Value) -> Vec<FieldError> {
+fn bad_source(path: &Path<'_>, source: &Value) -> Vec<FieldError> {
     let (group, kind) = (text_in(source, "apiGroup"), text_in(source, "kind"));
     let mut errors = Vec::new();
     for field in ["name", "kind"] {
         if text_in(source, field).is_empty() {
-            errors.push(FieldError::required(format!("{path}.{field}"), ""));
+            errors.push(FieldError::required(path.field(field), ""));
         }
     }
     if group.is_empty() && kind != "PersistentVolumeClaim" {
@@ -166,11 +166,11 @@ fn bad_source(path: &str, source: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path, kind, problem));
     }
     if !group.is_empty() {
-        errors.extend(invalid_for(&format!("{path}.apiGroup"), group, dns1123_subdomain(group)));
+        errors.extend(invalid_for(&path.field("apiGroup"), group, dns1123_subdomain(group)));
     }
     let namespace = text_in(source, "namespace");
     if !namespace.is_empty() {
-        errors.extend(invalid_for(&format!("{path}.namespace"), namespace, dns1123_label(namespace)));
+        errors.extend(invalid_for(&path.field("namespace"), namespace, dns1123_label(namespace)));
     }
     errors
 }
@@ -185,7 +185,8 @@ fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
             new_class == Some(class) && annotation(new).is_none_or(|annotation| annotation == class)
         });
     if !by_annotation && annotation(new) != annotation(old) {
-        let path = format!("metadata.annotations[{CLASS_ANNOTATION}]");
+        let annotations = Path::METADATA.field("annotations");
+        let path = annotations.key(CLASS_ANNOTATION);
         let value = annotation(new).unwrap_or_default();
         errors.push(FieldError::invalid(path, value, "field is immutable"));
     }
@@ -238,7 +239,7 @@ fn shrunk(new: &Object, old: &Object) -> Option<FieldError> {
     let least = amount(old, &["status", "capacity", "storage"]);
     let too_small = is < was && least.map_or(is.is_zero() || is.is_negative(), |least| is <= least);
     too_small.then(|| {
-        let path = "spec.resources.requests.storage";
+        let path = &Path::root("spec.resources.requests.storage");
         FieldError::forbidden(path, "field can not be less than status.capacity")
     })
 }
@@ -267,30 +268,30 @@ fn bad_status(new: &Object) -> Vec<FieldError> {
     ];
     let mut errors = Vec::new();
     for (resource, amount) in entries(new, &["status", "capacity"]) {
-        let path = format!("status.capacity[{resource}]");
-        errors.extend(bad_amount(&path, amount.as_str().unwrap_or_default()));
+        let path = Path::STATUS.field("capacity");
+        errors.extend(bad_amount(&path.key(resource), amount.as_str().unwrap_or_default()));
     }
-    let path = "status.allocatedResourceStatuses";
+    let path = &Path::root("status.allocatedResourceStatuses");
     for (resource, state) in entries(new, &["status", "allocatedResourceStatuses"]) {
         errors.extend(bad_resource(path, resource));
         if !STATES.contains(&state.as_str().unwrap_or_default()) {
             errors.push(FieldError::not_supported(path, resource.as_str(), &STATES));
         }
     }
-    let path = "status.allocatedResources";
+    let path = &Path::root("status.allocatedResources");
     for (resource, amount) in entries(new, &["status", "allocatedResources"]) {
         let wrong = bad_resource(path, resource);
         if !wrong.is_empty() {
             errors.extend(wrong);
             continue;
         }
-        let (path, amount) = (format!("{path}[{resource}]"), amount.as_str().unwrap_or_default());
+        let (path, amount) = (path.key(resource), amount.as_str().unwrap_or_default());
         errors.extend(bad_amount(&path, amount).or_else(|| negative(&path, amount)));
     }
     errors
 }
 
-fn bad_resource(path: &str, resource: &str) -> Vec<FieldError> {
+fn bad_resource(path: &Path<'_>, resource: &str) -> Vec<FieldError> {
     let problems = qualified_name(resource);
     let native = !resource.contains('/') || resource.contains("kubernetes.io/");
     if problems.is_empty() && native && resource != "storage" {
@@ -308,9 +309,10 @@ fn warnings(object: &Object) -> Vec<String> {
     for list in ["requests", "limits"] {
         let amount = text(object, &["spec", "resources", list, "storage"]);
         if is_fractional(amount) {
-            let path = format!("spec.resources.{list}[storage]");
-            warnings
-                .push(format!("{path}: fractional byte value \"{amount}\" is invalid, must be an integer"));
+            let path = Path::SPEC.field("resources");
+            warnings.push(format!(
+                "{path}.{list}[storage]: fractional byte value \"{amount}\" is invalid, must be an integer"
+            ));
         }
     }
     warnings

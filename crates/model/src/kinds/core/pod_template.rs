@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::pod::{container_cells, default_template, template_warnings, validate_template};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{Column, NAME, labels, name};
 use crate::kinds::object::map_mut;
 use crate::kinds::{KindRules, Object};
@@ -15,7 +15,7 @@ pub(super) const RULES: KindRules = KindRules {
     validate_update: |new, _| validate(new),
     warnings: |new, old| match template(new) {
         Some(template) if old.and_then(self::template) != Some(template) => {
-            template_warnings(template, "template")
+            template_warnings(template, &Path::root("template"))
         }
         _ => Vec::new(),
     },
@@ -38,5 +38,5 @@ fn template(object: &Object) -> Option<&Object> {
 }
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    template(object).map(|template| validate_template(template, "template")).unwrap_or_default()
+    template(object).map(|template| validate_template(template, &Path::root("template"))).unwrap_or_default()
 }

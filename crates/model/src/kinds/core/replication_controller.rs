@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::pod::{container_cells, default_template, name_warning, template_warnings, validate_template};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, labels, name};
 use crate::kinds::object::{copy, entries, keep_all_but_status, map_mut, number, text, value};
 use crate::kinds::{KindRules, Object, SelectableField, Subresource};
@@ -82,7 +82,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
         let number = number(object, &["spec", field]);
         if number < 0 {
             let rule = "must be greater than or equal to 0";
-            errors.push(FieldError::invalid(format!("spec.{field}"), number, rule));
+            errors.push(FieldError::invalid(Path::SPEC.field(field), number, rule));
         }
     };
     not_negative(&mut errors, "minReadySeconds");
@@ -100,7 +100,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
         let rule = "`selector` does not match template `labels`";
         errors.push(FieldError::invalid("spec.template.metadata.labels", labels, rule));
     }
-    errors.extend(validate_template(template, "spec.template"));
+    errors.extend(validate_template(template, &Path::root("spec.template")));
     let policy = text(template, &["spec", "restartPolicy"]);
     if policy != "Always" {
         errors.push(FieldError::not_supported("spec.template.spec.restartPolicy", policy, &["Always"]));
@@ -121,7 +121,7 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
         let number = number(object, &["status", field]);
         if number < 0 {
             let rule = "must be greater than or equal to 0";
-            errors.push(FieldError::invalid(format!("status.{field}"), number, rule));
+            errors.push(FieldError::invalid(Path::STATUS.field(field), number, rule));
         }
     }
     let more = "cannot be greater than status.replicas";
@@ -132,7 +132,7 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
         ("availableReplicas", available, ready, "cannot be greater than readyReplicas"),
     ] {
         if count > most {
-            errors.push(FieldError::invalid(format!("status.{field}"), count, rule));
+            errors.push(FieldError::invalid(Path::STATUS.field(field), count, rule));
         }
     }
     errors
@@ -148,7 +148,10 @@ fn warnings(new: &Object, old: Option<&Object>) -> Vec<String> {
     let advice = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is \
                   recommended";
     let mut warnings: Vec<String> = name_warning(new, advice).filter(|_| old.is_none()).into_iter().collect();
-    warnings
-        .extend(template.map(|template| template_warnings(template, "spec.template")).unwrap_or_default());
+    warnings.extend(
+        template
+            .map(|template| template_warnings(template, &Path::root("spec.template")))
+            .unwrap_or_default(),
+    );
     warnings
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::label_selector::invalid;
 use crate::names::qualified_name;
 use quantity::Quantity;
@@ -24,7 +24,7 @@ pub const COUNTED: [&str; 9] = [
 const REQUESTS: &str = "requests.";
 
 /// What is wrong with the name of any resource.
-pub fn bad_resource_name(path: &str, name: &str) -> Vec<FieldError> {
+pub fn bad_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let errors: Vec<FieldError> = invalid(path, name, qualified_name(name)).collect();
     if errors.is_empty() && !name.contains('/') && !is_standard(name) {
         return vec![FieldError::invalid(path, name, "must be a standard resource type or fully qualified")];
@@ -33,7 +33,7 @@ pub fn bad_resource_name(path: &str, name: &str) -> Vec<FieldError> {
 }
 
 /// What is wrong with the name of a resource that a container asks for.
-pub fn bad_container_resource_name(path: &str, name: &str) -> Vec<FieldError> {
+pub fn bad_container_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let mut errors = bad_resource_name(path, name);
     if !name.contains('/') {
         if !CONTAINER.contains(&name) && !is_huge_pages(name) {
@@ -46,7 +46,7 @@ pub fn bad_container_resource_name(path: &str, name: &str) -> Vec<FieldError> {
 }
 
 /// What is wrong with an amount of a resource: less than nothing, or half of what comes whole.
-pub fn bad_resource_amount(path: &str, name: &str, amount: &Value) -> Vec<FieldError> {
+pub fn bad_resource_amount(path: &Path<'_>, name: &str, amount: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let text = amount.as_str().unwrap_or_default();
     let Ok(amount) = Quantity::parse(text) else { return errors };
@@ -60,7 +60,7 @@ pub fn bad_resource_amount(path: &str, name: &str, amount: &Value) -> Vec<FieldE
 }
 
 /// What is wrong with the name of a resource that a quota limits.
-pub fn bad_quota_resource_name(path: &str, name: &str) -> Vec<FieldError> {
+pub fn bad_quota_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let mut errors = bad_resource_name(path, name);
     if !name.contains('/') && !is_standard_for_quota(name) {
         errors.push(FieldError::invalid(path, name, "must be a standard resource for quota"));

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::resource_name::{bad_quota_resource_name, bad_resource_amount, is_standard_for_quota};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{entries, items, keep_all_but_status, maps, text, texts, value};
 use crate::kinds::{KindRules, Object, Subresource};
@@ -74,8 +74,10 @@ fn bad_spec(object: &Object) -> Vec<FieldError> {
 
 fn bad_amounts(object: &Object, place: [&str; 2]) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    let path = Path::root(place[0]);
+    let path = path.field(place[1]);
     for (resource, amount) in entries(object, &place) {
-        let path = format!("{}.{}[{resource}]", place[0], place[1]);
+        let path = path.key(resource);
         errors.extend(bad_quota_resource_name(&path, resource));
         errors.extend(bad_resource_amount(&path, resource, amount));
     }
@@ -124,24 +126,24 @@ fn bad_scopes(object: &Object) -> Vec<FieldError> {
 
 fn bad_selector(object: &Object) -> Vec<FieldError> {
     let place = ["spec", "scopeSelector", "matchExpressions"];
-    let path = place.join(".");
+    let path = Path::SPEC.field("scopeSelector.matchExpressions");
     let mut errors = Vec::new();
     let mut scopes = BTreeSet::new();
     for (_, requirement) in maps(object, &place) {
         let scope = text(requirement, &["scopeName"]);
         scopes.insert(scope);
         if !SCOPES.contains(&scope) {
-            errors.push(FieldError::invalid(format!("{path}.scopeName"), scope, "unsupported scope"));
+            errors.push(FieldError::invalid(path.field("scopeName"), scope, "unsupported scope"));
         }
         for _ in 0..misapplied(object, scope) {
             let detail = "unsupported scope applied to resource";
-            errors.push(FieldError::invalid_shown(path.as_str(), &shown_selector(object), detail));
+            errors.push(FieldError::invalid_shown(path, &shown_selector(object), detail));
         }
         errors.extend(bad_requirement(&path, requirement));
     }
     for pair in CONFLICTS {
         if pair.iter().all(|scope| scopes.contains(scope)) {
-            errors.push(FieldError::invalid(path.as_str(), shown_scopes(object), "conflicting scopes"));
+            errors.push(FieldError::invalid(path, shown_scopes(object), "conflicting scopes"));
         }
     }
     errors
@@ -159,28 +161,28 @@ fn shown_selector(object: &Object) -> String {
     format!("{{\"MatchExpressions\":[{}]}}", all.join(","))
 }
 
-fn bad_requirement(path: &str, requirement: &Object) -> Vec<FieldError> {
+fn bad_requirement(path: &Path<'_>, requirement: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (operator, values) = (text(requirement, &["operator"]), items(requirement, &["values"]));
     if PLAIN_SCOPES.contains(&text(requirement, &["scopeName"])) && operator != "Exists" {
         let detail = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
                       ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, \
                       ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
-        errors.push(FieldError::invalid(format!("{path}.operator"), operator, detail));
+        errors.push(FieldError::invalid(path.field("operator"), operator, detail));
     }
     match operator {
         "In" | "NotIn" if values.is_empty() => {
             let detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
-            errors.push(FieldError::required(format!("{path}.values"), detail));
+            errors.push(FieldError::required(path.field("values"), detail));
         }
         "Exists" | "DoesNotExist" if !values.is_empty() => {
             let detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
-            errors.push(FieldError::invalid(format!("{path}.values"), values.to_vec(), detail));
+            errors.push(FieldError::invalid(path.field("values"), values.to_vec(), detail));
         }
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
         _ => {
             let detail = "not a valid selector operator";
-            errors.push(FieldError::invalid(format!("{path}.operator"), operator, detail));
+            errors.push(FieldError::invalid(path.field("operator"), operator, detail));
         }
     }
     errors

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::data::{SIZE_MAX, bad_keys, bytes_size, sealed};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::json;
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{entries, immutable, map_mut, set_default, text, value};
@@ -61,7 +61,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     let required = |key: &str| FieldError::required(format!("data[{key}]"), "");
     match text(object, &["type"]) {
         "kubernetes.io/service-account-token" if account.is_empty() => {
-            errors.push(FieldError::required(format!("metadata.annotations[{ACCOUNT_NAME}]"), ""));
+            errors.push(FieldError::required(Path::METADATA.field("annotations").key(ACCOUNT_NAME), ""));
         }
         "kubernetes.io/dockercfg" => errors.extend(bad_json(object, ".dockercfg")),
         "kubernetes.io/dockerconfigjson" => errors.extend(bad_json(object, ".dockerconfigjson")),

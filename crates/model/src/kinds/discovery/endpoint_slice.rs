@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::address::{bad_destination, bad_ip, ip_warning, is_ipv6, strict_ip};
 use crate::kinds::columns::{AGE, Column, NAME, age, name, some_of};
 use crate::kinds::core::PROTOCOLS;
@@ -100,7 +100,7 @@ fn bad_type_and_ports(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match text(object, &["addressType"]) {
         "" => errors.push(FieldError::required("addressType", "")),
-        kind => errors.extend(unsupported("addressType", kind, &ADDRESS_TYPES)),
+        kind => errors.extend(unsupported(&Path::root("addressType"), kind, &ADDRESS_TYPES)),
     }
     let ports = items(object, &["ports"]);
     if ports.len() > PORTS_MAX {
@@ -109,18 +109,18 @@ fn bad_type_and_ports(object: &Object) -> Vec<FieldError> {
     }
     let mut names = BTreeSet::new();
     for (index, port) in ports.iter().enumerate() {
-        let path = format!("ports[{index}]");
+        let path = Path::OBJECT.item("ports", index);
         let name = text_in(port, "name");
-        let name_path = format!("{path}.name");
+        let name_path = path.field("name");
         if !name.is_empty() {
             errors.extend(invalid_for(&name_path, name, dns1123_label(name)));
         }
         if !names.insert(name) {
             errors.push(FieldError::duplicate(name_path, name));
         }
-        errors.extend(unsupported(format!("{path}.protocol"), text_in(port, "protocol"), &PROTOCOLS));
+        errors.extend(unsupported(&path.field("protocol"), text_in(port, "protocol"), &PROTOCOLS));
         if let Some(protocol) = port.get("appProtocol").and_then(Value::as_str) {
-            errors.extend(invalid_for(&format!("{path}.appProtocol"), protocol, qualified_name(protocol)));
+            errors.extend(invalid_for(&path.field("appProtocol"), protocol, qualified_name(protocol)));
         }
     }
     errors
@@ -133,35 +133,36 @@ fn bad_endpoints(object: &Object) -> Vec<FieldError> {
     }
     let kind = text(object, &["addressType"]);
     let each = endpoints.iter().enumerate();
-    each.flat_map(|(index, endpoint)| bad_endpoint(&format!("endpoints[{index}]"), endpoint, kind)).collect()
+    each.flat_map(|(index, endpoint)| bad_endpoint(&Path::OBJECT.item("endpoints", index), endpoint, kind))
+        .collect()
 }
 
-fn bad_endpoint(path: &str, endpoint: &Value, kind: &str) -> Vec<FieldError> {
+fn bad_endpoint(path: &Path<'_>, endpoint: &Value, kind: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let (list, addresses) = (format!("{path}.addresses"), items_in(endpoint, "addresses"));
+    let (list, addresses) = (path.field("addresses"), items_in(endpoint, "addresses"));
     if addresses.is_empty() {
-        errors.push(FieldError::required(list.as_str(), "must contain at least 1 address"));
+        errors.push(FieldError::required(list, "must contain at least 1 address"));
     } else if addresses.len() > ADDRESSES_MAX {
-        errors.push(FieldError::too_many(list.as_str(), addresses.len(), ADDRESSES_MAX));
+        errors.push(FieldError::too_many(list, addresses.len(), ADDRESSES_MAX));
     }
     for (index, address) in addresses.iter().enumerate() {
         errors.extend(bad_address(&list, index, address.as_str().unwrap_or_default(), kind));
     }
     if let Some(node) = endpoint.get("nodeName").and_then(Value::as_str) {
-        errors.extend(invalid_for(&format!("{path}.nodeName"), node, dns1123_subdomain(node)));
+        errors.extend(invalid_for(&path.field("nodeName"), node, dns1123_subdomain(node)));
     }
     let Value::Object(fields) = endpoint else { return errors };
-    let topology = format!("{path}.deprecatedTopology");
+    let topology = path.field("deprecatedTopology");
     errors.extend(bad_labels(&topology, entries(fields, &["deprecatedTopology"])));
     if let Some(host) = endpoint.get("hostname").and_then(Value::as_str) {
-        errors.extend(invalid_for(&format!("{path}.hostname"), host, dns1123_label(host)));
+        errors.extend(invalid_for(&path.field("hostname"), host, dns1123_label(host)));
     }
     if has(fields, &["hints"]) {
         for (field, rule) in
             [("forZones", label_value as fn(&str) -> Vec<String>), ("forNodes", dns1123_subdomain)]
         {
             errors.extend(bad_hints(
-                &format!("{path}.hints.{field}"),
+                &path.field("hints").field(field),
                 items(fields, &["hints", field]),
                 rule,
             ));
@@ -170,25 +171,26 @@ fn bad_endpoint(path: &str, endpoint: &Value, kind: &str) -> Vec<FieldError> {
     errors
 }
 
-fn bad_hints(path: &str, hints: &[Value], rule: fn(&str) -> Vec<String>) -> Vec<FieldError> {
+fn bad_hints(path: &Path<'_>, hints: &[Value], rule: fn(&str) -> Vec<String>) -> Vec<FieldError> {
     if hints.len() > HINTS_MAX {
         return vec![FieldError::too_many(path, hints.len(), HINTS_MAX)];
     }
     let (mut names, mut errors) = (BTreeSet::new(), Vec::new());
     for (index, hint) in hints.iter().enumerate() {
-        let (path, name) = (format!("{path}[{index}].name"), text_in(hint, "name"));
+        let path = path.at(index);
+        let (path, name) = (path.field("name"), text_in(hint, "name"));
         if !names.insert(name) {
-            errors.push(FieldError::duplicate(path.as_str(), name));
+            errors.push(FieldError::duplicate(path, name));
         }
         errors.extend(invalid_for(&path, name, rule(name)));
     }
     errors
 }
 
-fn bad_address(list: &str, index: usize, address: &str, kind: &str) -> Vec<FieldError> {
-    let path = format!("{list}[{index}]");
+fn bad_address(list: &Path<'_>, index: usize, address: &str, kind: &str) -> Vec<FieldError> {
+    let path = list.at(index);
     let malformed = match kind {
-        "IPv4" => bad_ip(path.as_str(), address, &[]).into_iter().collect(),
+        "IPv4" => bad_ip(&path, address, &[]).into_iter().collect(),
         "IPv6" => invalid_for(&path, address, strict_ip(address)),
         "FQDN" => return bad_domain(&path, address),
         _ => return Vec::new(),
@@ -204,7 +206,7 @@ fn bad_address(list: &str, index: usize, address: &str, kind: &str) -> Vec<Field
     errors
 }
 
-fn bad_domain(path: &str, domain: &str) -> Vec<FieldError> {
+fn bad_domain(path: &Path<'_>, domain: &str) -> Vec<FieldError> {
     if domain.is_empty() {
         return vec![FieldError::required(path, "")];
     }
@@ -234,10 +236,9 @@ fn warnings(object: &Object, old: Option<&Object>) -> Vec<String> {
     }
     for (i, endpoint) in items(object, &["endpoints"]).iter().enumerate() {
         let addresses = items_in(endpoint, "addresses").iter().filter_map(Value::as_str).enumerate();
-        warnings.extend(
-            addresses
-                .filter_map(|(j, address)| ip_warning(&format!("endpoints[{i}].addresses[{j}]"), address)),
-        );
+        warnings.extend(addresses.filter_map(|(j, address)| {
+            ip_warning(&Path::OBJECT.item("endpoints", i).item("addresses", j), address)
+        }));
     }
     warnings
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{GROUP, STATUS, bootstrap};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{has, is_true, items, map_mut, maps, number, text, texts, value};
@@ -52,13 +52,13 @@ fn validate(object: &Object) -> Vec<FieldError> {
         let shown = json!({ "Type": method });
         errors.push(FieldError::not_supported("spec.distinguisherMethod.type", shown, &METHODS));
     }
-    let path = "spec.priorityLevelConfiguration.name";
+    let path = &Path::root("spec.priorityLevelConfiguration.name");
     match text(spec, &["priorityLevelConfiguration", "name"]) {
         "" => errors.push(FieldError::required(path, "must reference a priority level")),
         level => errors.extend(invalid(path, level, dns1123_subdomain(level))),
     }
     for (index, rule) in maps(spec, &["rules"]) {
-        errors.extend(bad_rule(&format!("spec.rules[{index}]"), rule));
+        errors.extend(bad_rule(&Path::SPEC.item("rules", index), rule));
     }
     if bootstrap::mandatory_flow_schema(name).is_some_and(|fixed| fixed != *spec) {
         let detail = format!("spec of '{name}' must equal the fixed value");
@@ -77,78 +77,79 @@ fn bad_precedence(name: &str, precedence: i64) -> Option<FieldError> {
     Some(FieldError::invalid("spec.matchingPrecedence", precedence, detail))
 }
 
-fn bad_rule(path: &str, rule: &Object) -> Vec<FieldError> {
+fn bad_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if items(rule, &["subjects"]).is_empty() {
         let detail = "subjects must contain at least one value";
-        errors.push(FieldError::required(format!("{path}.subjects"), detail));
+        errors.push(FieldError::required(path.field("subjects"), detail));
     }
     for (index, subject) in maps(rule, &["subjects"]) {
-        errors.extend(bad_subject(&format!("{path}.subjects[{index}]"), subject));
+        errors.extend(bad_subject(&path.item("subjects", index), subject));
     }
     if items(rule, &["resourceRules"]).is_empty() && items(rule, &["nonResourceRules"]).is_empty() {
         let detail = "at least one of resourceRules and nonResourceRules has to be non-empty";
         errors.push(FieldError::required(path, detail));
     }
     for (index, rule) in maps(rule, &["resourceRules"]) {
-        errors.extend(bad_resource_rule(&format!("{path}.resourceRules[{index}]"), rule));
+        errors.extend(bad_resource_rule(&path.item("resourceRules", index), rule));
     }
     for (index, rule) in maps(rule, &["nonResourceRules"]) {
-        errors.extend(bad_url_rule(&format!("{path}.nonResourceRules[{index}]"), rule));
+        errors.extend(bad_url_rule(&path.item("nonResourceRules", index), rule));
     }
     errors
 }
 
 /// A subject has the field of its kind and no other.
-fn bad_subject(path: &str, subject: &Object) -> Vec<FieldError> {
+fn bad_subject(path: &Path<'_>, subject: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let kind = text(subject, &["kind"]);
     let Some((_, own)) = SUBJECTS.iter().find(|(name, _)| *name == kind) else {
         let kinds = SUBJECTS.map(|(name, _)| name);
-        return vec![FieldError::not_supported(format!("{path}.kind"), kind, &kinds)];
+        return vec![FieldError::not_supported(path.field("kind"), kind, &kinds)];
     };
-    let at = |field: &str| format!("{path}.{field}");
     match value(subject, &[own]).and_then(Value::as_object) {
         None => {
             let detail = format!("{own} is required when subject kind is '{kind}'");
-            errors.push(FieldError::required(at(own), detail));
+            errors.push(FieldError::required(path.field(own), detail));
         }
-        Some(named) if kind == "ServiceAccount" => errors.extend(bad_account(&at(own), named)),
+        Some(named) if kind == "ServiceAccount" => errors.extend(bad_account(&path.field(own), named)),
         Some(named) if text(named, &["name"]).is_empty() => {
-            errors.push(FieldError::required(format!("{path}.{own}.name"), ""));
+            errors.push(FieldError::required(path.field(own).field("name"), ""));
         }
         Some(_) => {}
     }
     for (other, field) in [SUBJECTS[1], SUBJECTS[2], SUBJECTS[0]] {
         if field != *own && has(subject, &[field]) {
             let detail = format!("{field} is forbidden when subject kind is not '{other}'");
-            errors.push(FieldError::forbidden(at(field), detail));
+            errors.push(FieldError::forbidden(path.field(field), detail));
         }
     }
     errors
 }
 
-fn bad_account(path: &str, account: &Object) -> Vec<FieldError> {
+fn bad_account(path: &Path<'_>, account: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let at = |field: &str| format!("{path}.{field}");
     match text(account, &["name"]) {
-        "" => errors.push(FieldError::required(at("name"), "")),
+        "" => errors.push(FieldError::required(path.field("name"), "")),
         "*" => {}
-        name => errors.extend(invalid(&at("name"), name, dns1123_subdomain(name))),
+        name => errors.extend(invalid(&path.field("name"), name, dns1123_subdomain(name))),
     }
     match text(account, &["namespace"]) {
         "" => {
-            errors.push(FieldError::required(at("namespace"), "must specify namespace for service account"));
+            errors.push(FieldError::required(
+                path.field("namespace"),
+                "must specify namespace for service account",
+            ));
         }
-        namespace => errors.extend(invalid(&at("namespace"), namespace, dns1123_label(namespace))),
+        namespace => errors.extend(invalid(&path.field("namespace"), namespace, dns1123_label(namespace))),
     }
     errors
 }
 
 /// The error for a list without items, or with a star and more.
-fn bad_list(path: &str, rule: &Object, field: &str, required: &str, words: &str) -> Option<FieldError> {
+fn bad_list(path: &Path<'_>, rule: &Object, field: &str, required: &str, words: &str) -> Option<FieldError> {
     let list = texts(rule, &[field]);
-    let path = format!("{path}.{field}");
+    let path = path.field(field);
     if list.is_empty() {
         return Some(FieldError::required(path, required));
     }
@@ -156,14 +157,14 @@ fn bad_list(path: &str, rule: &Object, field: &str, required: &str, words: &str)
     (list.len() > 1 && list.contains(&"*")).then(|| FieldError::invalid(path, list, detail))
 }
 
-fn bad_verbs(path: &str, rule: &Object) -> Option<FieldError> {
+fn bad_verbs(path: &Path<'_>, rule: &Object) -> Option<FieldError> {
     let verbs = texts(rule, &["verbs"]);
     let unknown = !verbs.contains(&"*") && !verbs.iter().all(|verb| VERBS.contains(verb));
     bad_list(path, rule, "verbs", "verbs must contain at least one value", "verbs")
-        .or_else(|| unknown.then(|| FieldError::not_supported(format!("{path}.verbs"), verbs, &VERBS)))
+        .or_else(|| unknown.then(|| FieldError::not_supported(path.field("verbs"), verbs, &VERBS)))
 }
 
-fn bad_resource_rule(path: &str, rule: &Object) -> Vec<FieldError> {
+fn bad_resource_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = bad_verbs(path, rule).into_iter().collect();
     let supply = |what: &str| format!("resource rules must supply at least one {what}");
     errors.extend(bad_list(path, rule, "apiGroups", &supply("api group"), "api groups"));
@@ -175,7 +176,7 @@ fn bad_resource_rule(path: &str, rule: &Object) -> Vec<FieldError> {
     }
     if !namespaces.contains(&"*") {
         for (index, namespace) in namespaces.into_iter().enumerate() {
-            let path = format!("{path}.namespaces[{index}]");
+            let path = path.item("namespaces", index);
             let intro = "each member of this list must be '*' or a DNS-1123 label; ";
             let wrong = dns1123_label(namespace).into_iter().map(|detail| format!("{intro}{detail}"));
             errors.extend(invalid(&path, namespace, wrong.collect()));
@@ -184,14 +185,14 @@ fn bad_resource_rule(path: &str, rule: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_url_rule(path: &str, rule: &Object) -> Vec<FieldError> {
+fn bad_url_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = bad_verbs(path, rule).into_iter().collect();
     let detail = "nonResourceURLs must contain at least one value";
     errors.extend(bad_list(path, rule, "nonResourceURLs", detail, "non-resource URLs"));
     let urls = texts(rule, &["nonResourceURLs"]);
     if !urls.contains(&"*") {
         for (index, url) in urls.into_iter().enumerate() {
-            let path = format!("{path}.nonResourceURLs[{index}]");
+            let path = path.item("nonResourceURLs", index);
             errors.extend(url_problem(url).map(|detail| FieldError::invalid(path, url, detail)));
         }
     }

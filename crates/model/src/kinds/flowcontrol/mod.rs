@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::object::{keep_all_but_status, keep_metadata, maps, text};
 use super::{KindRules, Object, Subresource};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 
 pub use bootstrap::{flow_schemas, priority_levels};
 
@@ -30,10 +30,11 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, condition) in maps(object, &["status", "conditions"]) {
-        let path = format!("status.conditions[{index}].type");
+        let path = Path::STATUS.item("conditions", index);
+        let path = path.field("type");
         let kind = text(condition, &["type"]);
         if !seen.insert(kind) {
-            errors.push(FieldError::duplicate(path.as_str(), kind));
+            errors.push(FieldError::duplicate(path, kind));
         }
         if kind.is_empty() {
             errors.push(FieldError::required(path, ""));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{GROUP, STATUS, bootstrap};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{has, map_mut, number, text, value};
 use crate::kinds::{KindRules, Object};
@@ -89,13 +89,14 @@ fn validate(object: &Object) -> Vec<FieldError> {
         ("Exempt", limited, exempt) => {
             let detail = "must be nil if the type is not Limited";
             errors.extend(limited.map(|_| FieldError::forbidden("spec.limited", detail)));
-            errors.extend(exempt.into_iter().flat_map(|exempt| bad_shares("spec.exempt", exempt)));
+            errors
+                .extend(exempt.into_iter().flat_map(|exempt| bad_shares(&Path::root("spec.exempt"), exempt)));
         }
         ("Limited", limited, exempt) => {
             let detail = "must be nil if the type is Limited";
             errors.extend(exempt.map(|_| FieldError::forbidden("spec.exempt", detail)));
             match limited {
-                Some(limited) => errors.extend(bad_limits("spec.limited", limited)),
+                Some(limited) => errors.extend(bad_limits(&Path::root("spec.limited"), limited)),
                 None => {
                     let detail = "must not be empty when type is Limited";
                     errors.push(FieldError::required("spec.limited", detail));
@@ -123,30 +124,30 @@ fn changed_mandatory(name: &str, spec: &Object) -> Option<FieldError> {
     })
 }
 
-fn bad_shares(path: &str, limits: &Object) -> Vec<FieldError> {
+fn bad_shares(path: &Path<'_>, limits: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let shares = number(limits, &["nominalConcurrencyShares"]);
     if shares < 0 {
-        let path = format!("{path}.nominalConcurrencyShares");
+        let path = path.field("nominalConcurrencyShares");
         errors.push(FieldError::invalid(path, shares, "must be a non-negative integer"));
     }
     errors.extend(bad_percentage(path, limits));
     errors
 }
 
-fn bad_percentage(path: &str, limits: &Object) -> Option<FieldError> {
+fn bad_percentage(path: &Path<'_>, limits: &Object) -> Option<FieldError> {
     let percent = number(limits, &["lendablePercent"]);
     let detail = "must be between 0 and 100, inclusive";
     (!(0..=100).contains(&percent))
-        .then(|| FieldError::invalid(format!("{path}.lendablePercent"), percent, detail))
+        .then(|| FieldError::invalid(path.field("lendablePercent"), percent, detail))
 }
 
-fn bad_limits(path: &str, limits: &Object) -> Vec<FieldError> {
+fn bad_limits(path: &Path<'_>, limits: &Object) -> Vec<FieldError> {
     let mut errors = bad_shares(path, limits);
     // What is wrong with the percentage is said after what is wrong with the response.
     let percentage = errors.pop_if(|error| error.path.ends_with("lendablePercent"));
-    let response_path = format!("{path}.limitResponse");
-    let queuing_path = format!("{response_path}.queuing");
+    let response_path = path.field("limitResponse");
+    let queuing_path = response_path.field("queuing");
     let queuing = value(limits, &["limitResponse", "queuing"]).and_then(Value::as_object);
     match (text(limits, &["limitResponse", "type"]), queuing) {
         ("Reject", Some(_)) => {
@@ -160,19 +161,19 @@ fn bad_limits(path: &str, limits: &Object) -> Vec<FieldError> {
             errors.push(FieldError::required(queuing_path, detail));
         }
         (kind, _) => {
-            errors.push(FieldError::not_supported(format!("{response_path}.type"), kind, &RESPONSES));
+            errors.push(FieldError::not_supported(response_path.field("type"), kind, &RESPONSES));
         }
     }
     errors.extend(percentage);
     let borrowing = number(limits, &["borrowingLimitPercent"]);
     if borrowing < 0 {
         let detail = "if specified, must be a non-negative integer";
-        errors.push(FieldError::invalid(format!("{path}.borrowingLimitPercent"), borrowing, detail));
+        errors.push(FieldError::invalid(path.field("borrowingLimitPercent"), borrowing, detail));
     }
     errors
 }
 
-fn bad_queuing(path: &str, queuing: &Object) -> Vec<FieldError> {
+fn bad_queuing(path: &Path<'_>, queuing: &Object) -> Vec<FieldError> {
     let read = |field: &str| number(queuing, &[field]);
     let (queues, hand) = (read("queues"), read("handSize"));
     let positive = "must be positive".to_owned();
@@ -193,7 +194,7 @@ fn bad_queuing(path: &str, queuing: &Object) -> Vec<FieldError> {
     let problems =
         [("queueLengthLimit", length_problem), ("queues", queues_problem), ("handSize", hand_problem)];
     let error = |(field, problem): (&str, Option<String>)| {
-        Some(FieldError::invalid(format!("{path}.{field}"), read(field), problem?))
+        Some(FieldError::invalid(path.field(field), read(field), problem?))
     };
     problems.into_iter().filter_map(error).collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{GROUP, bad_reference};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::address::{bad_ip, bad_port, bad_port_name, ip};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::core::{balancer_addresses, balancer_host};
@@ -105,60 +105,60 @@ fn validate(object: &Object) -> Vec<FieldError> {
         errors.push(FieldError::invalid("spec", Value::Null, problem));
     }
     if let Some(backend) = backend {
-        errors.extend(bad_backend("spec.defaultBackend", backend));
+        errors.extend(bad_backend(&Path::root("spec.defaultBackend"), backend));
     }
     for (index, rule) in rules.iter().enumerate() {
-        errors.extend(bad_rule(&format!("spec.rules[{index}]"), rule));
+        errors.extend(bad_rule(&Path::SPEC.item("rules", index), rule));
     }
     for (index, tls) in items(object, &["spec", "tls"]).iter().enumerate() {
-        let path = format!("spec.tls[{index}]");
+        let path = Path::SPEC.item("tls", index);
         for (index, host) in items_in(tls, "hosts").iter().enumerate() {
             let host = host.as_str().unwrap_or_default();
-            errors.extend(bad_host(&format!("{path}.hosts[{index}]"), host));
+            errors.extend(bad_host(&path.item("hosts", index), host));
         }
         let secret = text_in(tls, "secretName");
         if !secret.is_empty() {
-            errors.extend(invalid_for(&format!("{path}.secretName"), secret, dns1123_subdomain(secret)));
+            errors.extend(invalid_for(&path.field("secretName"), secret, dns1123_subdomain(secret)));
         }
     }
     if let Some(class) = value(object, &["spec", "ingressClassName"]).and_then(Value::as_str) {
-        errors.extend(invalid_for("spec.ingressClassName", class, dns1123_subdomain(class)));
+        errors.extend(invalid_for(&Path::root("spec.ingressClassName"), class, dns1123_subdomain(class)));
     }
     errors
 }
 
-fn bad_host(path: &str, host: &str) -> Vec<FieldError> {
+fn bad_host(path: &Path<'_>, host: &str) -> Vec<FieldError> {
     let problems = if host.contains('*') { wildcard_subdomain(host) } else { dns1123_subdomain(host) };
     invalid_for(path, host, problems)
 }
 
-fn bad_rule(path: &str, rule: &Value) -> Vec<FieldError> {
+fn bad_rule(path: &Path<'_>, rule: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let host = text_in(rule, "host");
     if !host.is_empty() {
-        let path = format!("{path}.host");
+        let path = path.field("host");
         if ip(host).is_some() {
             let problem = "must be a DNS name, not an IP address";
-            errors.push(FieldError::invalid(path.as_str(), host, problem));
+            errors.push(FieldError::invalid(path, host, problem));
         }
         errors.extend(bad_host(&path, host));
     }
     let Some(http) = rule.get("http") else { return errors };
     let paths = items_in(http, "paths");
     if paths.is_empty() {
-        errors.push(FieldError::required(format!("{path}.http.paths"), ""));
+        errors.push(FieldError::required(path.field("http.paths"), ""));
     }
     for (index, http_path) in paths.iter().enumerate() {
-        errors.extend(bad_path(&format!("{path}.http.paths[{index}]"), http_path));
+        errors.extend(bad_path(&path.item("http.paths", index), http_path));
     }
     errors
 }
 
-fn bad_path(path: &str, rule: &Value) -> Vec<FieldError> {
+fn bad_path(path: &Path<'_>, rule: &Value) -> Vec<FieldError> {
     let Some(kind) = rule.get("pathType").and_then(Value::as_str) else {
-        return vec![FieldError::required(format!("{path}.pathType"), "pathType must be specified")];
+        return vec![FieldError::required(path.field("pathType"), "pathType must be specified")];
     };
-    let (field, text) = (format!("{path}.path"), text_in(rule, "path"));
+    let (field, text) = (path.field("path"), text_in(rule, "path"));
     let mut problems = Vec::new();
     let relative = !text.starts_with('/') && (kind != "ImplementationSpecific" || !text.is_empty());
     if PATH_TYPES.contains(&kind) && relative {
@@ -172,27 +172,27 @@ fn bad_path(path: &str, rule: &Value) -> Vec<FieldError> {
     }
     let mut errors = invalid_for(&field, text, problems);
     if !PATH_TYPES.contains(&kind) {
-        errors.push(FieldError::not_supported(format!("{path}.pathType"), kind, &PATH_TYPES));
+        errors.push(FieldError::not_supported(path.field("pathType"), kind, &PATH_TYPES));
     }
     let backend = rule.get("backend").unwrap_or(&Value::Null);
-    errors.extend(bad_backend(&format!("{path}.backend"), backend));
+    errors.extend(bad_backend(&path.field("backend"), backend));
     errors
 }
 
-fn bad_backend(path: &str, backend: &Value) -> Vec<FieldError> {
+fn bad_backend(path: &Path<'_>, backend: &Value) -> Vec<FieldError> {
     match (backend.get("resource"), backend.get("service")) {
         (Some(_), Some(_)) => {
             vec![FieldError::invalid(path, "", "cannot set both resource and service backends")]
         }
-        (Some(resource), None) => bad_reference(&format!("{path}.resource"), resource),
+        (Some(resource), None) => bad_reference(&path.field("resource"), resource),
         (None, Some(service)) => bad_service(path, service),
         (None, None) => vec![FieldError::invalid(path, "", "resource or service backend is required")],
     }
 }
 
-fn bad_service(path: &str, service: &Value) -> Vec<FieldError> {
+fn bad_service(path: &Path<'_>, service: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let name_path = format!("{path}.service.name");
+    let name_path = path.field("service.name");
     match text_in(service, "name") {
         "" => errors.push(FieldError::required(name_path, "")),
         name => errors.extend(invalid_for(&name_path, name, dns1035_label(name))),
@@ -201,8 +201,8 @@ fn bad_service(path: &str, service: &Value) -> Vec<FieldError> {
     let number = port.get("number").and_then(Value::as_i64).unwrap_or_default();
     match (text_in(port, "name"), number) {
         ("", 0) => errors.push(FieldError::required(path, "port name or number is required")),
-        ("", number) => errors.extend(bad_port(format!("{path}.service.port.number"), number)),
-        (name, 0) => errors.extend(bad_port_name(&format!("{path}.service.port.name"), name)),
+        ("", number) => errors.extend(bad_port(&path.field("service.port.number"), number)),
+        (name, 0) => errors.extend(bad_port_name(&path.field("service.port.name"), name)),
         _ => errors.push(FieldError::invalid(path, "", "cannot set both port name & port number")),
     }
     errors
@@ -213,10 +213,10 @@ fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
     let known: Vec<Value> = addresses(old).iter().filter_map(|known| known.get("ip").cloned()).collect();
     let mut errors = Vec::new();
     for (index, ingress) in addresses(new).iter().enumerate() {
-        let path = format!("status.loadBalancer.ingress[{index}]");
+        let path = Path::STATUS.item("loadBalancer.ingress", index);
         let address = text_in(ingress, "ip");
         if !address.is_empty() {
-            errors.extend(bad_ip(format!("{path}.ip"), address, &known));
+            errors.extend(bad_ip(&path.field("ip"), address, &known));
         }
         errors.extend(balancer_host(&path, text_in(ingress, "hostname")));
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{GROUP, bad_reference};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{invalid_for, map_mut, set_default, text, text_in, unsupported, value};
 use crate::kinds::{KindRules, Object};
@@ -61,11 +61,11 @@ fn validate(object: &Object) -> Vec<FieldError> {
     }
     errors.extend(bad_domain_path(controller));
     let Some(parameters) = value(object, &["spec", "parameters"]) else { return errors };
-    let path = "spec.parameters";
+    let path = &Path::root("spec.parameters");
     errors.extend(bad_reference(path, parameters));
     let scope = text_in(parameters, "scope");
-    errors.extend(unsupported(format!("{path}.scope"), scope, &["Cluster", "Namespace"]));
-    let namespace_path = format!("{path}.namespace");
+    errors.extend(unsupported(&path.field("scope"), scope, &["Cluster", "Namespace"]));
+    let namespace_path = path.field("namespace");
     match (scope, parameters.get("namespace").and_then(Value::as_str)) {
         ("Namespace", None) => {
             errors.push(FieldError::required(namespace_path, "`parameters.scope` is set to 'Namespace'"));
@@ -92,7 +92,7 @@ fn bad_domain_path(text: &str) -> Vec<FieldError> {
             return vec![FieldError::invalid(CONTROLLER, text, problem)];
         }
     };
-    let mut errors = invalid_for(CONTROLLER, domain, dns1123_subdomain(domain));
+    let mut errors = invalid_for(&Path::root(CONTROLLER), domain, dns1123_subdomain(domain));
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
     if !path.bytes().all(allowed) {
         let problem = format!("Invalid path (regex used for validation is '{PATTERN}')");

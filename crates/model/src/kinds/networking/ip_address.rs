@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{GROUP, required_segment};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{Column, NAME, age, name};
 use crate::kinds::object::{invalid_for, text_in, value};
 use crate::kinds::{KindRules, Object};
@@ -30,11 +30,11 @@ pub(super) const RULES: KindRules = KindRules {
 };
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    const PATH: &str = "spec.parentRef";
+    const PATH: Path<'static> = Path::root("spec.parentRef");
     let Some(parent) = value(object, &["spec", "parentRef"]).filter(|parent| parent.is_object()) else {
         return vec![FieldError::required(PATH, "")];
     };
-    let field = |field| (format!("{PATH}.{field}"), text_in(parent, field));
+    let field = |field| (PATH.field(field), text_in(parent, field));
     let mut errors = Vec::new();
     let (path, group) = field("group");
     if !group.is_empty() {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::KindRules;
 use super::object::{invalid_for, text_in};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::names::{dns1123_subdomain, path_segment};
 
 pub(super) const RULES: &[KindRules] =
@@ -19,19 +19,19 @@ pub(super) const RULES: &[KindRules] =
 const GROUP: &str = "networking.k8s.io";
 
 /// What is wrong with a reference to an object of any kind.
-fn bad_reference(path: &str, reference: &Value) -> Vec<FieldError> {
+fn bad_reference(path: &Path<'_>, reference: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(group) = reference.get("apiGroup").and_then(Value::as_str) {
-        errors.extend(invalid_for(&format!("{path}.apiGroup"), group, dns1123_subdomain(group)));
+        errors.extend(invalid_for(&path.field("apiGroup"), group, dns1123_subdomain(group)));
     }
     for field in ["kind", "name"] {
-        errors.extend(required_segment(&format!("{path}.{field}"), text_in(reference, field)));
+        errors.extend(required_segment(&path.field(field), text_in(reference, field)));
     }
     errors
 }
 
 /// What is wrong with a text that has to be a segment of a path.
-fn required_segment(path: &str, value: &str) -> Vec<FieldError> {
+fn required_segment(path: &Path<'_>, value: &str) -> Vec<FieldError> {
     match value {
         "" => vec![FieldError::required(path, "")],
         value => invalid_for(path, value, path_segment(value)),

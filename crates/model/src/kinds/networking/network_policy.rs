@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::address::{Range, bad_port, bad_port_name, bad_range, range_warnings};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::bad_label_selector;
@@ -49,15 +49,16 @@ fn default(object: &mut Object) {
 }
 
 fn validate(object: &Object, known: &[Value]) -> Vec<FieldError> {
-    let mut errors = bad_label_selector("spec.podSelector", value(object, &["spec", "podSelector"]));
+    let mut errors =
+        bad_label_selector(&Path::root("spec.podSelector"), value(object, &["spec", "podSelector"]));
     for (direction, peers) in DIRECTIONS {
         for (index, rule) in items(object, &["spec", direction]).iter().enumerate() {
-            let path = format!("spec.{direction}[{index}]");
+            let path = Path::SPEC.item(direction, index);
             for (index, port) in items_in(rule, "ports").iter().enumerate() {
-                errors.extend(bad_policy_port(&format!("{path}.ports[{index}]"), port));
+                errors.extend(bad_policy_port(&path.item("ports", index), port));
             }
             for (index, peer) in items_in(rule, peers).iter().enumerate() {
-                errors.extend(bad_peer(&format!("{path}.{peers}[{index}]"), peer, known));
+                errors.extend(bad_peer(&path.item(peers, index), peer, known));
             }
         }
     }
@@ -68,17 +69,17 @@ fn validate(object: &Object, known: &[Value]) -> Vec<FieldError> {
         return errors;
     }
     for (index, policy) in types.iter().enumerate() {
-        let path = format!("spec.policyTypes[{index}]");
-        errors.extend(unsupported(path, policy.as_str().unwrap_or_default(), &["Ingress", "Egress"]));
+        let path = Path::SPEC.item("policyTypes", index);
+        errors.extend(unsupported(&path, policy.as_str().unwrap_or_default(), &["Ingress", "Egress"]));
     }
     errors
 }
 
-fn bad_policy_port(path: &str, port: &Value) -> Vec<FieldError> {
-    let end_path = format!("{path}.endPort");
+fn bad_policy_port(path: &Path<'_>, port: &Value) -> Vec<FieldError> {
+    let end_path = path.field("endPort");
     let end = port.get("endPort").and_then(Value::as_i64);
     let mut errors: Vec<FieldError> =
-        unsupported(format!("{path}.protocol"), text_in(port, "protocol"), &["TCP", "UDP", "SCTP"])
+        unsupported(&path.field("protocol"), text_in(port, "protocol"), &["TCP", "UDP", "SCTP"])
             .into_iter()
             .collect();
     match (port.get("port"), end) {
@@ -86,17 +87,17 @@ fn bad_policy_port(path: &str, port: &Value) -> Vec<FieldError> {
             errors.extend(end.map(|end| {
                 FieldError::invalid(end_path, end, "may not be specified when `port` is non-numeric")
             }));
-            errors.extend(bad_port_name(&format!("{path}.port"), name));
+            errors.extend(bad_port_name(&path.field("port"), name));
         }
         (Some(number), end) => {
             let number = number.as_i64().unwrap_or_default();
-            errors.extend(bad_port(format!("{path}.port"), number));
+            errors.extend(bad_port(&path.field("port"), number));
             if let Some(end) = end {
                 if end < number {
                     let problem = "must be greater than or equal to `port`";
-                    errors.push(FieldError::invalid(end_path.as_str(), number, problem));
+                    errors.push(FieldError::invalid(end_path, number, problem));
                 }
-                errors.extend(bad_port(end_path, end));
+                errors.extend(bad_port(&end_path, end));
             }
         }
         (None, Some(end)) => {
@@ -108,19 +109,19 @@ fn bad_policy_port(path: &str, port: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn bad_peer(path: &str, peer: &Value, known: &[Value]) -> Vec<FieldError> {
+fn bad_peer(path: &Path<'_>, peer: &Value, known: &[Value]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut peers = 0;
     for field in ["podSelector", "namespaceSelector"] {
         if let Some(selector) = peer.get(field) {
             peers += 1;
-            errors.extend(bad_label_selector(&format!("{path}.{field}"), Some(selector)));
+            errors.extend(bad_label_selector(&path.field(field), Some(selector)));
         }
     }
     let block = peer.get("ipBlock");
     if let Some(block) = block {
         peers += 1;
-        errors.extend(bad_block(&format!("{path}.ipBlock"), block, known));
+        errors.extend(bad_block(&path.field("ipBlock"), block, known));
     }
     if peers == 0 {
         errors.push(FieldError::required(path, "must specify a peer"));
@@ -130,16 +131,16 @@ fn bad_peer(path: &str, peer: &Value, known: &[Value]) -> Vec<FieldError> {
     errors
 }
 
-fn bad_block(path: &str, block: &Value, known: &[Value]) -> Vec<FieldError> {
+fn bad_block(path: &Path<'_>, block: &Value, known: &[Value]) -> Vec<FieldError> {
     let text = text_in(block, "cidr");
     if text.is_empty() {
-        return vec![FieldError::required(format!("{path}.cidr"), "")];
+        return vec![FieldError::required(path.field("cidr"), "")];
     }
-    let mut errors: Vec<FieldError> = bad_range(format!("{path}.cidr"), text, known).into_iter().collect();
+    let mut errors: Vec<FieldError> = bad_range(&path.field("cidr"), text, known).into_iter().collect();
     let Some(range) = Range::parse(text) else { return errors };
     for (index, except) in items_in(block, "except").iter().enumerate() {
-        let (path, text) = (format!("{path}.except[{index}]"), except.as_str().unwrap_or_default());
-        errors.extend(bad_range(path.as_str(), text, known));
+        let (path, text) = (path.item("except", index), except.as_str().unwrap_or_default());
+        errors.extend(bad_range(&path, text, known));
         if Range::parse(text).is_some_and(|except| !range.strictly_contains(except)) {
             errors.push(FieldError::invalid(path, text, "must be a strict subset of `cidr`"));
         }
@@ -154,8 +155,9 @@ fn blocks(object: &Object) -> impl Iterator<Item = (String, &Value)> {
         rules.flat_map(move |(i, rule)| {
             let peers_of = items_in(rule, peers).iter().enumerate();
             peers_of.filter_map(move |(j, peer)| {
-                peer.get("ipBlock")
-                    .map(|block| (format!("spec.{direction}[{i}].{peers}[{j}].ipBlock"), block))
+                peer.get("ipBlock").map(|block| {
+                    (Path::SPEC.item(direction, i).item(peers, j).field("ipBlock").into(), block)
+                })
             })
         })
     })
@@ -173,9 +175,10 @@ fn known_ranges(object: &Object) -> Vec<Value> {
 fn warnings(object: &Object) -> Vec<String> {
     blocks(object)
         .flat_map(|(path, block)| {
-            let mut warnings = range_warnings(&format!("{path}.cidr"), text_in(block, "cidr"));
+            let path = Path::root(&path);
+            let mut warnings = range_warnings(&path.field("cidr"), text_in(block, "cidr"));
             for (index, except) in items_in(block, "except").iter().enumerate() {
-                let path = format!("{path}.except[{index}]");
+                let path = path.item("except", index);
                 warnings.extend(range_warnings(&path, except.as_str().unwrap_or_default()));
             }
             warnings

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::address::{Range, bad_strict_range};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{copy, items, keep_all_but_status, map_mut, text};
@@ -81,7 +81,7 @@ fn validate(ranges: &[Value]) -> Vec<FieldError> {
     let texts = || ranges.iter().map(|range| range.as_str().unwrap_or_default());
     let each = texts().enumerate();
     let mut errors: Vec<FieldError> =
-        each.flat_map(|(index, range)| bad_strict_range(&format!("{PATH}[{index}]"), range)).collect();
+        each.flat_map(|(index, range)| bad_strict_range(&Path::root(PATH).at(index), range)).collect();
     let families: Vec<bool> = texts().filter_map(Range::parse).map(Range::is_ipv6).collect();
     if matches!(families.as_slice(), [first, second] if first == second) {
         let problem =

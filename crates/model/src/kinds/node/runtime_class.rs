@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::core::{check_container_resources, check_tolerations};
 use crate::kinds::label_selector::invalid;
@@ -34,15 +34,19 @@ pub(super) const RULES: KindRules = KindRules {
 
 fn validate(object: &Object) -> Vec<FieldError> {
     let handler = text(object, &["handler"]);
-    let mut errors: Vec<FieldError> = invalid("handler", handler, dns1123_label(handler)).collect();
+    let mut errors: Vec<FieldError> =
+        invalid(&Path::root("handler"), handler, dns1123_label(handler)).collect();
     if let Some(amounts) = value(object, &["overhead", "podFixed"]) {
         // They are checked as the limits of a container, and reported as such, in Kubernetes as well.
         let limits = Object::from_iter([("limits".to_owned(), amounts.clone())]);
-        check_container_resources(&mut errors, &limits, "overhead", &[]);
+        check_container_resources(&mut errors, &limits, &Path::root("overhead"), &[]);
     }
-    errors.extend(bad_labels("scheduling.nodeSelector", entries(object, &["scheduling", "nodeSelector"])));
+    errors.extend(bad_labels(
+        &Path::root("scheduling.nodeSelector"),
+        entries(object, &["scheduling", "nodeSelector"]),
+    ));
     if let Some(scheduling) = value(object, &["scheduling"]).and_then(Value::as_object) {
-        check_tolerations(&mut errors, scheduling, "scheduling.tolerations");
+        check_tolerations(&mut errors, scheduling, &Path::root("scheduling.tolerations"));
     }
     let mut seen = Vec::new();
     let key_of = |toleration: &Object| -> [String; 4] {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::conditions::bad_conditions;
 use crate::kinds::go::{Go, OPTIONAL};
@@ -34,9 +34,12 @@ pub(super) const RULES: KindRules = KindRules {
         name: "status",
         prepare_update: keep_all_but_status,
         validate_update: |new, _| {
-            let mut errors = bad_conditions("status.conditions", items(new, &["status", "conditions"]));
+            let mut errors =
+                bad_conditions(&Path::root("status.conditions"), items(new, &["status", "conditions"]));
             errors.extend(
-                part(new, &["status"]).map(|status| negative(status, "status", &COUNTS)).unwrap_or_default(),
+                part(new, &["status"])
+                    .map(|status| negative(status, &Path::STATUS, &COUNTS))
+                    .unwrap_or_default(),
             );
             errors
         },
@@ -75,18 +78,18 @@ fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if limits.iter().all(|(_, limit)| limit.is_some()) {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(invalid_shown("spec", &SPEC.write(object.get("spec")), detail));
+        errors.push(invalid_shown(&Path::SPEC, &SPEC.write(object.get("spec")), detail));
     }
     for (field, limit) in limits {
-        let path = format!("spec.{field}");
+        let path = Path::SPEC.field(field);
         errors.extend(limit.and_then(|limit| bad_int_or_percent(&path, limit)));
         errors.extend(limit.and_then(|limit| more_than_all(&path, limit)));
     }
-    errors.extend(bad_label_selector("spec.selector", present(spec, &["selector"])));
+    errors.extend(bad_label_selector(&Path::root("spec.selector"), present(spec, &["selector"])));
     if let Some(policy) = present(spec, &["unhealthyPodEvictionPolicy"]).and_then(Value::as_str)
         && !EVICTION_POLICIES.contains(&policy)
     {
-        let path = "spec.unhealthyPodEvictionPolicy";
+        let path = &Path::root("spec.unhealthyPodEvictionPolicy");
         errors.push(FieldError::not_supported(path, policy, &EVICTION_POLICIES));
     }
     errors

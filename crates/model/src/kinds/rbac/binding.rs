@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{items, map_mut, text};
@@ -78,37 +78,36 @@ fn validate(object: &Object, namespaced: bool) -> Vec<FieldError> {
     }
     match part("name") {
         "" => errors.push(FieldError::required("roleRef.name", "")),
-        name => errors.extend(invalid("roleRef.name", name, path_segment(name))),
+        name => errors.extend(invalid(&Path::root("roleRef.name"), name, path_segment(name))),
     }
     for (index, subject) in items(object, &["subjects"]).iter().filter_map(Value::as_object).enumerate() {
-        errors.extend(bad_subject(&format!("subjects[{index}]"), subject, namespaced));
+        errors.extend(bad_subject(&Path::OBJECT.item("subjects", index), subject, namespaced));
     }
     errors
 }
 
-fn bad_subject(path: &str, subject: &Object, namespaced: bool) -> Vec<FieldError> {
+fn bad_subject(path: &Path<'_>, subject: &Object, namespaced: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let at = |field: &str| format!("{path}.{field}");
     let (kind, name, group) =
         (text(subject, &["kind"]), text(subject, &["name"]), text(subject, &["apiGroup"]));
     if name.is_empty() {
-        errors.push(FieldError::required(at("name"), ""));
+        errors.push(FieldError::required(path.field("name"), ""));
     }
     match kind {
         "ServiceAccount" => {
             if !name.is_empty() {
-                errors.extend(invalid(&at("name"), name, dns1123_subdomain(name)));
+                errors.extend(invalid(&path.field("name"), name, dns1123_subdomain(name)));
             }
             if !group.is_empty() {
-                errors.push(FieldError::not_supported(at("apiGroup"), group, &[""]));
+                errors.push(FieldError::not_supported(path.field("apiGroup"), group, &[""]));
             }
             if !namespaced && text(subject, &["namespace"]).is_empty() {
-                errors.push(FieldError::required(at("namespace"), ""));
+                errors.push(FieldError::required(path.field("namespace"), ""));
             }
         }
         "User" | "Group" if group == GROUP => {}
-        "User" | "Group" => errors.push(FieldError::not_supported(at("apiGroup"), group, &[GROUP])),
-        _ => errors.push(FieldError::not_supported(at("kind"), kind, &SUBJECT_KINDS)),
+        "User" | "Group" => errors.push(FieldError::not_supported(path.field("apiGroup"), group, &[GROUP])),
+        _ => errors.push(FieldError::not_supported(path.field("kind"), kind, &SUBJECT_KINDS)),
     }
     errors
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::GROUP;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{items, value};
 use crate::kinds::{KindRules, Object};
@@ -32,13 +32,13 @@ fn validate_cluster_role(object: &Object) -> Vec<FieldError> {
         return errors;
     }
     let selectors = items(object, &["aggregationRule", "clusterRoleSelectors"]);
-    let path = "aggregationRule.clusterRoleSelectors";
+    let path = &Path::root("aggregationRule.clusterRoleSelectors");
     if selectors.is_empty() {
         let rule = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         errors.push(FieldError::required(path, rule));
     }
     for (index, selector) in selectors.iter().enumerate() {
-        let path = format!("{path}[{index}]");
+        let path = path.at(index);
         let wrong = bad_label_selector(&path, Some(selector));
         let is_wrong = !wrong.is_empty();
         errors.extend(wrong);
@@ -51,15 +51,14 @@ fn validate_cluster_role(object: &Object) -> Vec<FieldError> {
 
 fn bad_rules(object: &Object, namespaced: bool) -> Vec<FieldError> {
     let rules = items(object, &["rules"]).iter().filter_map(Value::as_object).enumerate();
-    rules.flat_map(|(index, rule)| bad_rule(&format!("rules[{index}]"), rule, namespaced)).collect()
+    rules.flat_map(|(index, rule)| bad_rule(&Path::OBJECT.item("rules", index), rule, namespaced)).collect()
 }
 
-fn bad_rule(path: &str, rule: &Object, namespaced: bool) -> Vec<FieldError> {
+fn bad_rule(path: &Path<'_>, rule: &Object, namespaced: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let lacks = |field: &str| items(rule, &[field]).is_empty();
-    let required = |field: &str, detail: &str| {
-        lacks(field).then(|| FieldError::required(format!("{path}.{field}"), detail))
-    };
+    let required =
+        |field: &str, detail: &str| lacks(field).then(|| FieldError::required(path.field(field), detail));
     errors.extend(required("verbs", "verbs must contain at least one value"));
     if lacks("nonResourceURLs") {
         errors.extend(required("apiGroups", "resource rules must supply at least one api group"));
@@ -68,7 +67,7 @@ fn bad_rule(path: &str, rule: &Object, namespaced: bool) -> Vec<FieldError> {
     }
     let mut refuse = |detail: &str| {
         let urls = value(rule, &["nonResourceURLs"]).cloned().unwrap_or_default();
-        errors.push(FieldError::invalid(format!("{path}.nonResourceURLs"), urls, detail));
+        errors.push(FieldError::invalid(path.field("nonResourceURLs"), urls, detail));
     };
     if namespaced {
         refuse("namespaced rules cannot apply to non-resource URLs");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::checks::{RequestNames, bad_configuration, bad_driver, bad_label, bad_list, bad_pool, bad_raw};
 use super::claim::REQUESTS_MAX;
 use super::device_class::CONFIGURATIONS_MAX;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::conditions::bad_conditions;
 use crate::kinds::core::bad_node_selector;
@@ -51,10 +51,17 @@ pub fn bad_status(new: &Object, old: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(status) = value(new, &["status"]).and_then(Value::as_object) else { return errors };
     let reserved = items(status, &["reservedFor"]);
-    errors.extend(bad_list("status.reservedFor", reserved, RESERVED_MAX, Some("uid"), |path, user| {
-        let missing = ["resource", "name", "uid"].into_iter().filter(|field| text(user, &[field]).is_empty());
-        missing.map(|field| FieldError::required(format!("{path}.{field}"), "")).collect()
-    }));
+    errors.extend(bad_list(
+        &Path::root("status.reservedFor"),
+        reserved,
+        RESERVED_MAX,
+        Some("uid"),
+        |path, user| {
+            let missing =
+                ["resource", "name", "uid"].into_iter().filter(|field| text(user, &[field]).is_empty());
+            missing.map(|field| FieldError::required(path.field(field), "")).collect()
+        },
+    ));
     errors.extend(bad_devices(new, status));
     if !reserved.is_empty() {
         let added = || reserved.iter().any(|user| !items(old, &["status", "reservedFor"]).contains(user));
@@ -81,22 +88,22 @@ pub fn bad_status(new: &Object, old: &Object) -> Vec<FieldError> {
 
 fn bad_devices(object: &Object, status: &Object) -> Vec<FieldError> {
     let known = allocated(object);
-    bad_list("status.devices", items(status, &["devices"]), usize::MAX, None, |path, device| {
-        let mut errors = bad_driver(&format!("{path}.driver"), text(device, &["driver"]));
-        errors.extend(bad_pool(&format!("{path}.pool"), text(device, &["pool"])));
-        errors.extend(bad_label(&format!("{path}.device"), text(device, &["device"])));
+    bad_list(&Path::root("status.devices"), items(status, &["devices"]), usize::MAX, None, |path, device| {
+        let mut errors = bad_driver(&path.field("driver"), text(device, &["driver"]));
+        errors.extend(bad_pool(&path.field("pool"), text(device, &["pool"])));
+        errors.extend(bad_label(&path.field("device"), text(device, &["device"])));
         let id = device_id(device);
         if !known.contains(&id) {
             errors.push(FieldError::invalid(path, id.join("/"), "must be an allocated device in the claim"));
         }
         let conditions = items(device, &["conditions"]);
-        let conditions_path = format!("{path}.conditions");
+        let conditions_path = path.field("conditions");
         if conditions.len() > CONDITIONS_MAX {
-            errors.push(FieldError::too_many(conditions_path.as_str(), conditions.len(), CONDITIONS_MAX));
+            errors.push(FieldError::too_many(conditions_path, conditions.len(), CONDITIONS_MAX));
         }
         errors.extend(bad_conditions(&conditions_path, conditions));
         let data = value(device, &["data"]).filter(|data| !data.is_null());
-        errors.extend(data.and_then(|data| bad_raw(&format!("{path}.data"), Some(data), DATA_LENGTH_MAX)));
+        errors.extend(data.and_then(|data| bad_raw(&path.field("data"), Some(data), DATA_LENGTH_MAX)));
         errors
     })
 }
@@ -106,30 +113,30 @@ fn bad_allocation(object: &Object, allocation: &Object) -> Vec<FieldError> {
         return Vec::new();
     };
     let names = RequestNames::of(devices);
-    let path = "status.allocation.devices";
+    let path = &Path::root("status.allocation.devices");
     let results = items(allocation, &["devices", "results"]);
-    let mut errors = bad_list(&format!("{path}.results"), results, RESULTS_MAX, None, |path, result| {
-        let mut errors = names.bad_reference(&format!("{path}.request"), text(result, &["request"]));
-        errors.extend(bad_driver(&format!("{path}.driver"), text(result, &["driver"])));
-        errors.extend(bad_pool(&format!("{path}.pool"), text(result, &["pool"])));
-        errors.extend(bad_label(&format!("{path}.device"), text(result, &["device"])));
+    let mut errors = bad_list(&path.field("results"), results, RESULTS_MAX, None, |path, result| {
+        let mut errors = names.bad_reference(&path.field("request"), text(result, &["request"]));
+        errors.extend(bad_driver(&path.field("driver"), text(result, &["driver"])));
+        errors.extend(bad_pool(&path.field("pool"), text(result, &["pool"])));
+        errors.extend(bad_label(&path.field("device"), text(result, &["device"])));
         errors
     });
     let configurations = items(allocation, &["devices", "config"]);
     let most = 2 * CONFIGURATIONS_MAX;
-    errors.extend(bad_list(&format!("{path}.config"), configurations, most, None, |path, configuration| {
-        let source_path = format!("{path}.source");
+    errors.extend(bad_list(&path.field("config"), configurations, most, None, |path, configuration| {
+        let source_path = path.field("source");
         let mut errors = match text(configuration, &["source"]) {
             "" => vec![FieldError::required(source_path, "")],
             source if SOURCES.contains(&source) => Vec::new(),
             source => vec![FieldError::not_supported(source_path, source, &SOURCES)],
         };
-        errors.extend(names.bad_references(&format!("{path}.requests"), configuration, REQUESTS_MAX));
+        errors.extend(names.bad_references(&path.field("requests"), configuration, REQUESTS_MAX));
         errors.extend(bad_configuration(path, configuration));
         errors
     }));
     let selector = value(allocation, &["nodeSelector"]).filter(|selector| !selector.is_null());
-    let path = "status.allocation.nodeSelector";
+    let path = &Path::root("status.allocation.nodeSelector");
     errors.extend(selector.into_iter().flat_map(|selector| bad_node_selector(path, selector)));
     errors
 }

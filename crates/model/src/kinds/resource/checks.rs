@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{items, maps, text, value};
@@ -19,36 +19,35 @@ const PARAMETERS_LENGTH_MAX: usize = 10 * 1024;
 
 /// What is wrong with the maps of a list: too many, or each of them, or two of one name.
 pub fn bad_list(
-    path: &str,
+    path: &Path<'_>,
     list: &[Value],
     most: usize,
     key: Option<&str>,
-    check: impl Fn(&str, &Object) -> Vec<FieldError>,
+    check: impl Fn(&Path<'_>, &Object) -> Vec<FieldError>,
 ) -> Vec<FieldError> {
     if list.len() > most {
         return vec![FieldError::too_many(path, list.len(), most)];
     }
     let maps = || list.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_object()?)));
-    let mut errors: Vec<FieldError> =
-        maps().flat_map(|(index, item)| check(&format!("{path}[{index}]"), item)).collect();
+    let mut errors: Vec<FieldError> = maps().flat_map(|(index, item)| check(&path.at(index), item)).collect();
     let mut seen = BTreeSet::new();
     for (index, item) in maps() {
         let Some(key) = key else { break };
         let name = text(item, &[key]);
         if !seen.insert(name) {
-            errors.push(FieldError::duplicate(format!("{path}[{index}]"), name));
+            errors.push(FieldError::duplicate(path.at(index), name));
         }
     }
     errors
 }
 
 /// What is wrong with the name of a request or of a device.
-pub fn bad_label(path: &str, name: &str) -> Vec<FieldError> {
+pub fn bad_label(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     invalid(path, name, dns1123_label(name)).collect()
 }
 
 /// What is wrong with the name of a driver.
-pub fn bad_driver(path: &str, driver: &str) -> Vec<FieldError> {
+pub fn bad_driver(path: &Path<'_>, driver: &str) -> Vec<FieldError> {
     if driver.is_empty() {
         return vec![FieldError::required(path, "")];
     }
@@ -61,7 +60,7 @@ pub fn bad_driver(path: &str, driver: &str) -> Vec<FieldError> {
 }
 
 /// What is wrong with the name of a pool.
-pub fn bad_pool(path: &str, pool: &str) -> Vec<FieldError> {
+pub fn bad_pool(path: &Path<'_>, pool: &str) -> Vec<FieldError> {
     if pool.is_empty() {
         return vec![FieldError::required(path, "")];
     }
@@ -76,7 +75,7 @@ pub fn bad_pool(path: &str, pool: &str) -> Vec<FieldError> {
 }
 
 /// What is wrong with the name of an attribute or a capacity: an identifier, after a domain and a slash or not.
-pub fn bad_qualified_name(path: &str, name: &str) -> Vec<FieldError> {
+pub fn bad_qualified_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     match name.split('/').collect::<Vec<_>>().as_slice() {
         [id] => bad_identifier(path, id),
         [domain, id] => {
@@ -94,7 +93,7 @@ pub fn bad_qualified_name(path: &str, name: &str) -> Vec<FieldError> {
     }
 }
 
-fn bad_identifier(path: &str, id: &str) -> Vec<FieldError> {
+fn bad_identifier(path: &Path<'_>, id: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if id.len() > ID_LENGTH_MAX {
         errors.push(FieldError::too_long(path, ID_LENGTH_MAX));
@@ -111,12 +110,12 @@ fn bad_identifier(path: &str, id: &str) -> Vec<FieldError> {
 }
 
 /// What is wrong with the selectors of devices, apart from what their expressions say.
-pub fn bad_selectors(path: &str, object: &Object) -> Vec<FieldError> {
+pub fn bad_selectors(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     bad_list(path, items(object, &["selectors"]), SELECTORS_MAX, None, |path, selector| {
         match value(selector, &["cel"]).and_then(Value::as_object) {
-            None => vec![FieldError::required(format!("{path}.cel"), "")],
+            None => vec![FieldError::required(path.field("cel"), "")],
             Some(cel) if text(cel, &["expression"]).len() > EXPRESSION_LENGTH_MAX => {
-                vec![FieldError::too_long(format!("{path}.cel.expression"), EXPRESSION_LENGTH_MAX)]
+                vec![FieldError::too_long(path.field("cel.expression"), EXPRESSION_LENGTH_MAX)]
             }
             Some(_) => Vec::new(),
         }
@@ -124,18 +123,18 @@ pub fn bad_selectors(path: &str, object: &Object) -> Vec<FieldError> {
 }
 
 /// What is wrong with what a driver is told.
-pub fn bad_configuration(path: &str, configuration: &Object) -> Vec<FieldError> {
-    let path = format!("{path}.opaque");
+pub fn bad_configuration(path: &Path<'_>, configuration: &Object) -> Vec<FieldError> {
+    let path = path.field("opaque");
     let Some(opaque) = value(configuration, &["opaque"]).and_then(Value::as_object) else {
         return vec![FieldError::required(path, "")];
     };
-    let mut errors = bad_driver(&format!("{path}.driver"), text(opaque, &["driver"]));
-    errors.extend(bad_raw(&format!("{path}.parameters"), opaque.get("parameters"), PARAMETERS_LENGTH_MAX));
+    let mut errors = bad_driver(&path.field("driver"), text(opaque, &["driver"]));
+    errors.extend(bad_raw(&path.field("parameters"), opaque.get("parameters"), PARAMETERS_LENGTH_MAX));
     errors
 }
 
 /// What is wrong with a map that only its driver understands.
-pub fn bad_raw(path: &str, raw: Option<&Value>, length_max: usize) -> Option<FieldError> {
+pub fn bad_raw(path: &Path<'_>, raw: Option<&Value>, length_max: usize) -> Option<FieldError> {
     match raw {
         None | Some(Value::Null) => Some(FieldError::required(path, "")),
         Some(raw) if raw.to_string().len() > length_max => Some(FieldError::too_long(path, length_max)),
@@ -158,22 +157,22 @@ impl<'a> RequestNames<'a> {
     }
 
     /// What is wrong with a list of references to requests.
-    pub fn bad_references(&self, path: &str, object: &Object, most: usize) -> Vec<FieldError> {
+    pub fn bad_references(&self, path: &Path<'_>, object: &Object, most: usize) -> Vec<FieldError> {
         let list = items(object, &["requests"]);
         if list.len() > most {
             return vec![FieldError::too_many(path, list.len(), most)];
         }
         let names = || list.iter().map(|name| name.as_str().unwrap_or_default()).enumerate();
         let mut errors: Vec<FieldError> =
-            names().flat_map(|(index, name)| self.bad_reference(&format!("{path}[{index}]"), name)).collect();
+            names().flat_map(|(index, name)| self.bad_reference(&path.at(index), name)).collect();
         let mut seen = BTreeSet::new();
         let repeated = names().filter(|(_, name)| !seen.insert(*name));
-        errors.extend(repeated.map(|(index, name)| FieldError::duplicate(format!("{path}[{index}]"), name)));
+        errors.extend(repeated.map(|(index, name)| FieldError::duplicate(path.at(index), name)));
         errors
     }
 
     /// What is wrong with a reference to a request, or to an alternative within one.
-    pub fn bad_reference(&self, path: &str, name: &str) -> Vec<FieldError> {
+    pub fn bad_reference(&self, path: &Path<'_>, name: &str) -> Vec<FieldError> {
         let (request, alternative) = match name.split_once('/') {
             Some((request, alternative)) => (request, Some(alternative)),
             None => (name, None),

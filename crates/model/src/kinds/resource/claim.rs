@@ -8,7 +8,7 @@ use super::checks::{
     RequestNames, bad_configuration, bad_label, bad_list, bad_qualified_name, bad_selectors,
 };
 use super::device_class::CONFIGURATIONS_MAX;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{
@@ -34,7 +34,7 @@ pub(super) const CLAIM: KindRules = KindRules {
         drop_disabled(map_mut(new, "spec"));
         crate::kinds::object::copy(new, old, "status");
     },
-    validate_create: |object| bad_spec("spec", object),
+    validate_create: |object| bad_spec(&Path::SPEC, object),
     validate_update: |new, old| immutable(new, old, "spec").into_iter().collect(),
     subresources: &[Subresource {
         name: "status",
@@ -58,7 +58,7 @@ pub(super) const TEMPLATE: KindRules = KindRules {
     prepare_create: |object| drop_disabled(map_mut(map_mut(object, "spec"), "spec")),
     prepare_update: |new, _| drop_disabled(map_mut(map_mut(new, "spec"), "spec")),
     validate_create: |object| match value(object, &["spec"]).and_then(Value::as_object) {
-        Some(spec) => bad_spec("spec.spec", spec),
+        Some(spec) => bad_spec(&Path::root("spec.spec"), spec),
         None => Vec::new(),
     },
     validate_update: |new, old| immutable(new, old, "spec").into_iter().collect(),
@@ -101,29 +101,39 @@ fn for_each_request(spec: &mut Object, act: impl Fn(&mut Object)) {
 }
 
 /// What is wrong with the claim in a field of an object.
-fn bad_spec(path: &str, object: &Object) -> Vec<FieldError> {
+fn bad_spec(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     let Some(devices) = value(object, &["spec", "devices"]).and_then(Value::as_object) else {
         return Vec::new();
     };
-    let path = format!("{path}.devices");
+    let path = path.field("devices");
     let names = RequestNames::of(devices);
-    let at = |field: &str| format!("{path}.{field}");
-    let mut errors =
-        bad_list(&at("requests"), items(devices, &["requests"]), REQUESTS_MAX, Some("name"), bad_request);
+    let mut errors = bad_list(
+        &path.field("requests"),
+        items(devices, &["requests"]),
+        REQUESTS_MAX,
+        Some("name"),
+        bad_request,
+    );
     let constraints = items(devices, &["constraints"]);
-    errors.extend(bad_list(&at("constraints"), constraints, CONSTRAINTS_MAX, None, |path, constraint| {
-        let mut errors = names.bad_references(&format!("{path}.requests"), constraint, REQUESTS_MAX);
-        errors.extend(bad_attribute(&format!("{path}.matchAttribute"), constraint));
-        errors
-    }));
+    errors.extend(bad_list(
+        &path.field("constraints"),
+        constraints,
+        CONSTRAINTS_MAX,
+        None,
+        |path, constraint| {
+            let mut errors = names.bad_references(&path.field("requests"), constraint, REQUESTS_MAX);
+            errors.extend(bad_attribute(&path.field("matchAttribute"), constraint));
+            errors
+        },
+    ));
     let configurations = items(devices, &["config"]);
     errors.extend(bad_list(
-        &at("config"),
+        &path.field("config"),
         configurations,
         CONFIGURATIONS_MAX,
         None,
         |path, configuration| {
-            let mut errors = names.bad_references(&format!("{path}.requests"), configuration, REQUESTS_MAX);
+            let mut errors = names.bad_references(&path.field("requests"), configuration, REQUESTS_MAX);
             errors.extend(bad_configuration(path, configuration));
             errors
         },
@@ -131,7 +141,7 @@ fn bad_spec(path: &str, object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_attribute(path: &str, constraint: &Object) -> Vec<FieldError> {
+fn bad_attribute(path: &Path<'_>, constraint: &Object) -> Vec<FieldError> {
     if !has(constraint, &["matchAttribute"]) {
         return vec![FieldError::required(path, "")];
     }
@@ -144,8 +154,8 @@ fn bad_attribute(path: &str, constraint: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_request(path: &str, request: &Object) -> Vec<FieldError> {
-    let mut errors = bad_label(&format!("{path}.name"), text(request, &["name"]));
+fn bad_request(path: &Path<'_>, request: &Object) -> Vec<FieldError> {
+    let mut errors = bad_label(&path.field("name"), text(request, &["name"]));
     let exactly = value(request, &["exactly"]).and_then(Value::as_object);
     let alternatives = items(request, &["firstAvailable"]);
     let rule = "exactly one of `exactly` or `firstAvailable` is required";
@@ -155,35 +165,35 @@ fn bad_request(path: &str, request: &Object) -> Vec<FieldError> {
             let detail = format!("{rule}, but multiple fields are set");
             errors.push(FieldError::invalid(path, Value::Null, detail));
         }
-        (Some(exactly), []) => errors.extend(bad_exact_request(&format!("{path}.exactly"), exactly)),
+        (Some(exactly), []) => errors.extend(bad_exact_request(&path.field("exactly"), exactly)),
         (None, alternatives) => {
-            let check = |path: &str, alternative: &Object| {
-                let mut errors = bad_label(&format!("{path}.name"), text(alternative, &["name"]));
+            let check = |path: &Path<'_>, alternative: &Object| {
+                let mut errors = bad_label(&path.field("name"), text(alternative, &["name"]));
                 errors.extend(bad_exact_request(path, alternative));
                 errors
             };
-            let path = format!("{path}.firstAvailable");
+            let path = path.field("firstAvailable");
             errors.extend(bad_list(&path, alternatives, ALTERNATIVES_MAX, Some("name"), check));
         }
     }
     errors
 }
 
-fn bad_exact_request(path: &str, request: &Object) -> Vec<FieldError> {
+fn bad_exact_request(path: &Path<'_>, request: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let class_path = format!("{path}.deviceClassName");
+    let class_path = path.field("deviceClassName");
     match text(request, &["deviceClassName"]) {
         "" => errors.push(FieldError::required(class_path, "")),
         class => errors.extend(invalid(&class_path, class, dns1123_subdomain(class))),
     }
-    errors.extend(bad_selectors(&format!("{path}.selectors"), request));
+    errors.extend(bad_selectors(&path.field("selectors"), request));
     let count = number(request, &["count"]);
-    let refuse = |detail: &str| FieldError::invalid(format!("{path}.count"), count, detail);
+    let refuse = |detail: &str| FieldError::invalid(path.field("count"), count, detail);
     match text(request, &["allocationMode"]) {
         "All" if count != 0 => errors.push(refuse("must not be specified when allocationMode is 'All'")),
         "ExactCount" if count <= 0 => errors.push(refuse("must be greater than zero")),
         "All" | "ExactCount" => {}
-        mode => errors.push(FieldError::not_supported(format!("{path}.allocationMode"), mode, &MODES)),
+        mode => errors.push(FieldError::not_supported(path.field("allocationMode"), mode, &MODES)),
     }
     errors
 }

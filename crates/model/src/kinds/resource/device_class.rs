@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::GROUP;
 use super::checks::{bad_configuration, bad_list, bad_selectors};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, NAME, age, name};
 use crate::kinds::object::{items, map_mut, value};
 use crate::kinds::{KindRules, Object};
@@ -30,8 +30,14 @@ fn drop_disabled(object: &mut Object) {
 
 fn validate(object: &Object) -> Vec<FieldError> {
     let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
-    let mut errors = bad_selectors("spec.selectors", spec);
+    let mut errors = bad_selectors(&Path::root("spec.selectors"), spec);
     let configurations = items(spec, &["config"]);
-    errors.extend(bad_list("spec.config", configurations, CONFIGURATIONS_MAX, None, bad_configuration));
+    errors.extend(bad_list(
+        &Path::root("spec.config"),
+        configurations,
+        CONFIGURATIONS_MAX,
+        None,
+        bad_configuration,
+    ));
     errors
 }

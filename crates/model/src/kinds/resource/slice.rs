@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::GROUP;
 use super::checks::{bad_driver, bad_label, bad_list, bad_pool, bad_qualified_name};
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::core::bad_node_selector;
 use crate::kinds::label_selector::invalid;
@@ -92,15 +92,15 @@ fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
 
 fn bad_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
-    let mut errors = bad_driver("spec.driver", text(spec, &["driver"]));
-    errors.extend(bad_pool("spec.pool.name", text(spec, &["pool", "name"])));
+    let mut errors = bad_driver(&Path::root("spec.driver"), text(spec, &["driver"]));
+    errors.extend(bad_pool(&Path::root("spec.pool.name"), text(spec, &["pool", "name"])));
     for (field, least, detail) in [
         ("resourceSliceCount", 1, "must be greater than zero"),
         ("generation", 0, "must be greater than or equal to zero"),
     ] {
         let count = number(spec, &["pool", field]);
         if count < least {
-            errors.push(FieldError::invalid(format!("spec.pool.{field}"), count, detail));
+            errors.push(FieldError::invalid(Path::SPEC.field("pool").field(field), count, detail));
         }
     }
     if let Some(old) = old.and_then(|old| value(old, &["spec"])).and_then(Value::as_object) {
@@ -113,7 +113,13 @@ fn bad_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         }
     }
     errors.extend(bad_nodes(spec));
-    errors.extend(bad_list("spec.devices", items(spec, &["devices"]), DEVICES_MAX, Some("name"), bad_device));
+    errors.extend(bad_list(
+        &Path::root("spec.devices"),
+        items(spec, &["devices"]),
+        DEVICES_MAX,
+        Some("name"),
+        bad_device,
+    ));
     errors
 }
 
@@ -129,16 +135,18 @@ fn bad_nodes(spec: &Object) -> Vec<FieldError> {
             }
             node => {
                 ways.push("`nodeName`");
-                errors.extend(invalid("spec.nodeName", node, dns1123_subdomain(node)));
+                errors.extend(invalid(&Path::root("spec.nodeName"), node, dns1123_subdomain(node)));
             }
         }
     }
     if has(spec, &["nodeSelector"]) {
         ways.push("`nodeSelector`");
         let terms = items(spec, &["nodeSelector", "nodeSelectorTerms"]);
-        let path = "spec.nodeSelector.nodeSelectorTerms";
+        let path = &Path::root("spec.nodeSelector.nodeSelectorTerms");
         let selector = value(spec, &["nodeSelector"]);
-        errors.extend(selector.into_iter().flat_map(|it| bad_node_selector("spec.nodeSelector", it)));
+        errors.extend(
+            selector.into_iter().flat_map(|it| bad_node_selector(&Path::root("spec.nodeSelector"), it)),
+        );
         if terms.len() != 1 {
             errors.push(FieldError::invalid(
                 path,
@@ -167,34 +175,35 @@ fn bad_nodes(spec: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_device(path: &str, device: &Object) -> Vec<FieldError> {
-    let mut errors = bad_label(&format!("{path}.name"), text(device, &["name"]));
+fn bad_device(path: &Path<'_>, device: &Object) -> Vec<FieldError> {
+    let mut errors = bad_label(&path.field("name"), text(device, &["name"]));
     let count = entries(device, &["attributes"]).count() + entries(device, &["capacity"]).count();
     if count > PROPERTIES_MAX {
         let detail =
             format!("the total number of attributes and capacities must not exceed {PROPERTIES_MAX}");
         errors.push(FieldError::invalid(path, count, detail));
     }
+    let attributes = path.field("attributes");
     for (name, attribute) in entries(device, &["attributes"]) {
-        let path = format!("{path}.attributes[{name}]");
+        let path = attributes.key(name);
         errors.extend(bad_qualified_name(&path, name));
         errors
             .extend(attribute.as_object().into_iter().flat_map(|attribute| bad_attribute(&path, attribute)));
     }
     for (name, _) in entries(device, &["capacity"]) {
-        errors.extend(bad_qualified_name(&format!("{path}.capacity[{name}]"), name));
+        errors.extend(bad_qualified_name(&path.field("capacity").key(name), name));
     }
     errors
 }
 
 /// An attribute has one value.
-fn bad_attribute(path: &str, attribute: &Object) -> Vec<FieldError> {
+fn bad_attribute(path: &Path<'_>, attribute: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["string", "version"] {
-        let (at, found) = (format!("{path}.{field}"), text(attribute, &[field]));
+        let (at, found) = (path.field(field), text(attribute, &[field]));
         if field == "version" && has(attribute, &["version"]) && !is_version(found) {
             let detail = "must be a string compatible with semver.org spec 2.0.0";
-            errors.push(FieldError::invalid(at.as_str(), found, detail));
+            errors.push(FieldError::invalid(at, found, detail));
         }
         if found.len() > VALUE_LENGTH_MAX {
             errors.push(FieldError::too_long(at, VALUE_LENGTH_MAX));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name, or_none};
 use crate::kinds::object::{
     has, is_true, items, map_mut, number, set_default, text, text_in, unsupported, value,
@@ -104,22 +104,30 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
 fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let policies = ["File", "None", "ReadWriteOnceWithFSType"];
-    errors.extend(unsupported("spec.fsGroupPolicy", text(object, &["spec", "fsGroupPolicy"]), &policies));
+    errors.extend(unsupported(
+        &Path::root("spec.fsGroupPolicy"),
+        text(object, &["spec", "fsGroupPolicy"]),
+        &policies,
+    ));
     let requests = items(object, &["spec", "tokenRequests"]);
     errors.extend(bad_requests(requests));
     for mode in items(object, &["spec", "volumeLifecycleModes"]) {
         let mode = mode.as_str().unwrap_or_default();
-        errors.extend(unsupported("spec.volumeLifecycleModes", mode, &["Persistent", "Ephemeral"]));
+        errors.extend(unsupported(
+            &Path::root("spec.volumeLifecycleModes"),
+            mode,
+            &["Persistent", "Ephemeral"],
+        ));
     }
     let period = value(object, &["spec", "nodeAllocatableUpdatePeriodSeconds"]).and_then(Value::as_i64);
     if let Some(period) = period.filter(|period| *period < 10) {
-        let path = "spec.nodeAllocatableUpdatePeriodSeconds";
+        let path = &Path::root("spec.nodeAllocatableUpdatePeriodSeconds");
         errors.push(FieldError::invalid(path, period, "must be greater than or equal to 10 seconds"));
     }
     let in_secrets = value(object, &["spec", "serviceAccountTokenInSecrets"]);
     if let Some(in_secrets) = in_secrets.filter(|_| requests.is_empty()) {
         let problem = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
-        let path = "spec.serviceAccountTokenInSecrets";
+        let path = &Path::root("spec.serviceAccountTokenInSecrets");
         errors.push(FieldError::invalid(path, in_secrets.clone(), problem));
     }
     errors
@@ -128,10 +136,10 @@ fn validate(object: &Object) -> Vec<FieldError> {
 fn bad_requests(requests: &[Value]) -> Vec<FieldError> {
     let (mut audiences, mut errors) = (BTreeSet::new(), Vec::new());
     for (index, request) in requests.iter().enumerate() {
-        let path = format!("spec.tokenRequests[{index}]");
+        let path = Path::SPEC.item("tokenRequests", index);
         let audience = text_in(request, "audience");
         if !audiences.insert(audience) {
-            errors.push(FieldError::duplicate(format!("{path}.audience"), audience));
+            errors.push(FieldError::duplicate(path.field("audience"), audience));
             continue;
         }
         let Some(seconds) = request.get("expirationSeconds").and_then(Value::as_i64) else { continue };
@@ -140,7 +148,7 @@ fn bad_requests(requests: &[Value]) -> Vec<FieldError> {
             EXPIRATION_MIN..=EXPIRATION_MAX => continue,
             _ => "may not specify a duration larger than 2^32 seconds",
         };
-        errors.push(FieldError::invalid(format!("{path}.expirationSeconds"), seconds, problem));
+        errors.push(FieldError::invalid(path.field("expirationSeconds"), seconds, problem));
     }
     errors
 }

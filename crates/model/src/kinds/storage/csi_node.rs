@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::GROUP;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{invalid_for, items, items_in, text_in};
 use crate::kinds::{KindRules, Object};
@@ -47,7 +47,7 @@ fn shown(driver: &Value) -> String {
 }
 
 /// What is wrong with the name of a driver.
-pub(in crate::kinds) fn bad_driver_name(path: &str, name: &str) -> Vec<FieldError> {
+pub(in crate::kinds) fn bad_driver_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     if name.is_empty() {
         return vec![FieldError::required(path, "")];
     }
@@ -62,11 +62,11 @@ pub(in crate::kinds) fn bad_driver_name(path: &str, name: &str) -> Vec<FieldErro
 fn validate(object: &Object) -> Vec<FieldError> {
     let (mut names, mut errors) = (BTreeSet::new(), Vec::new());
     for (index, driver) in drivers(object).iter().enumerate() {
-        let path = format!("spec.drivers[{index}]");
+        let path = Path::SPEC.item("drivers", index);
         let name = text_in(driver, "name");
-        errors.extend(bad_driver_name(&format!("{path}.name"), name));
+        errors.extend(bad_driver_name(&path.field("name"), name));
         let id = text_in(driver, "nodeID");
-        let id_path = format!("{path}.nodeID");
+        let id_path = path.field("nodeID");
         if id.is_empty() {
             errors.push(FieldError::required(id_path, ""));
         } else if id.len() > NODE_ID_MAX {
@@ -76,17 +76,17 @@ fn validate(object: &Object) -> Vec<FieldError> {
         let count = driver.get("allocatable").and_then(|room| room.get("count")).and_then(Value::as_i64);
         if let Some(count) = count.filter(|count| *count < 0) {
             let problem = "must be greater than or equal to 0";
-            errors.push(FieldError::invalid(format!("{path}.allocatable.count"), count, problem));
+            errors.push(FieldError::invalid(path.field("allocatable.count"), count, problem));
         }
         if !names.insert(name) {
-            errors.push(FieldError::duplicate(format!("{path}.name"), name));
+            errors.push(FieldError::duplicate(path.field("name"), name));
         }
         errors.extend(bad_keys(&path, items_in(driver, "topologyKeys")));
     }
     errors
 }
 
-fn bad_keys(path: &str, keys: &[Value]) -> Vec<FieldError> {
+fn bad_keys(path: &Path<'_>, keys: &[Value]) -> Vec<FieldError> {
     let (mut known, mut errors) = (BTreeSet::new(), Vec::new());
     for key in keys.iter().map(|key| key.as_str().unwrap_or_default()) {
         if key.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::GROUP;
 use super::storage_class::old_label;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{Column, NAME, name};
 use crate::kinds::label_selector::bad_label_selector;
 use crate::kinds::object::{entries, immutable, invalid_for, items, text, text_in};
@@ -29,9 +29,9 @@ pub(super) const RULES: KindRules = KindRules {
 };
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    let mut errors = bad_label_selector("nodeTopology", object.get("nodeTopology"));
+    let mut errors = bad_label_selector(&Path::root("nodeTopology"), object.get("nodeTopology"));
     let class = text(object, &["storageClassName"]);
-    errors.extend(invalid_for("storageClassName", class, dns1123_subdomain(class)));
+    errors.extend(invalid_for(&Path::root("storageClassName"), class, dns1123_subdomain(class)));
     let capacity = text(object, &["capacity"]);
     if Quantity::parse(capacity).is_ok_and(|capacity| capacity.is_negative()) {
         let problem = "must be greater than or equal to 0";

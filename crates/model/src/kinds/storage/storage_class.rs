@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age};
 use crate::kinds::object::{entries, immutable, is_true, items, set_default, text};
 use crate::kinds::{KindRules, Object};
@@ -102,7 +102,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn bad_name(path: &str, name: &str) -> Vec<FieldError> {
+fn bad_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let problems = qualified_name(name).into_iter();
     problems.map(|problem| FieldError::invalid(path, name, problem)).collect()
 }
@@ -111,7 +111,7 @@ fn bad_name(path: &str, name: &str) -> Vec<FieldError> {
 pub(super) fn bad_driver(object: &Object, field: &str) -> Vec<FieldError> {
     match text(object, &[field]) {
         "" => vec![FieldError::required(field, "")],
-        driver => bad_name(field, &driver.to_lowercase()),
+        driver => bad_name(&Path::root(field), &driver.to_lowercase()),
     }
 }
 
@@ -143,36 +143,37 @@ fn bad_topologies(object: &Object) -> Vec<FieldError> {
     // Kubernetes starts with as many empty terms as there are terms, so an empty one counts as one of them again.
     let mut known: Vec<Term> = vec![Term::new(); topologies.len()];
     for (index, term) in topologies.iter().enumerate() {
-        let path = format!("allowedTopologies[{index}].matchLabelExpressions");
+        let path = Path::OBJECT.item("allowedTopologies", index);
+        let path = path.field("matchLabelExpressions");
         let term = read_term(&path, term, &mut errors);
         let same = known.iter().filter(|other| **other == term);
-        errors.extend(same.map(|_| FieldError::duplicate(path.as_str(), "")));
+        errors.extend(same.map(|_| FieldError::duplicate(path, "")));
         known.push(term);
     }
     errors
 }
 
-fn read_term<'a>(path: &str, term: &'a Value, errors: &mut Vec<FieldError>) -> Term<'a> {
+fn read_term<'a>(path: &Path<'_>, term: &'a Value, errors: &mut Vec<FieldError>) -> Term<'a> {
     let mut read = Term::new();
     let expressions = term.get("matchLabelExpressions").and_then(Value::as_array);
     for (index, expression) in expressions.into_iter().flatten().enumerate() {
-        let path = format!("{path}[{index}]");
+        let path = path.at(index);
         let values =
             expression.get("values").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if values.is_empty() {
-            errors.push(FieldError::required(format!("{path}.values"), ""));
+            errors.push(FieldError::required(path.field("values"), ""));
         }
         let mut set = BTreeSet::new();
         for (at, value) in values.iter().enumerate() {
             let value = value.as_str().unwrap_or_default();
             if !set.insert(value) {
-                errors.push(FieldError::duplicate(format!("{path}.values[{at}]"), value));
+                errors.push(FieldError::duplicate(path.item("values", at), value));
             }
         }
         let key = expression.get("key").and_then(Value::as_str).unwrap_or_default();
-        errors.extend(bad_name(&format!("{path}.key"), key));
+        errors.extend(bad_name(&path.field("key"), key));
         if read.insert(key, set).is_some() {
-            errors.push(FieldError::duplicate(format!("{path}.key"), key));
+            errors.push(FieldError::duplicate(path.field("key"), key));
         }
     }
     read

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::core::{Inline, bad_volume_spec};
 use crate::kinds::object::{copy, entries, invalid_for, is_true, keep_metadata, text, value};
@@ -24,10 +24,10 @@ pub(super) const RULES: KindRules = KindRules {
     prepare_update: |new, old| copy(new, old, "status"),
     validate_create: |object| {
         let mut errors = validate(object);
-        errors.extend(bad_driver_name("spec.attacher", text(object, &["spec", "attacher"])));
+        errors.extend(bad_driver_name(&Path::root("spec.attacher"), text(object, &["spec", "attacher"])));
         let volume = value(object, &["spec", "source", "persistentVolumeName"]).and_then(Value::as_str);
         if let Some(volume) = volume {
-            let path = "spec.source.persistentVolumeName";
+            let path = &Path::root("spec.source.persistentVolumeName");
             errors.extend(invalid_for(path, volume, dns1123_subdomain(volume)));
         }
         errors
@@ -87,17 +87,17 @@ fn validate(object: &Object) -> Vec<FieldError> {
         (None, None) => errors.push(FieldError::required("spec.source", ONE_OF)),
         (Some(_), Some(_)) => errors.push(FieldError::forbidden("spec.source", ONE_OF)),
         (None, Some(volume)) if volume == "" => {
-            let path = "spec.source.persistentVolumeName";
+            let path = &Path::root("spec.source.persistentVolumeName");
             errors.push(FieldError::required(path, "must specify non empty persistentVolumeName"));
         }
         (None, Some(_)) => {}
         (Some(Value::Object(spec)), None) => {
-            errors.extend(bad_volume_spec("spec.source.inlineVolumeSpec", spec, Inline::Yes));
+            errors.extend(bad_volume_spec(&Path::root("spec.source.inlineVolumeSpec"), spec, Inline::Yes));
         }
         (Some(_), None) => {}
     }
     let node = text(object, &["spec", "nodeName"]);
-    errors.extend(invalid_for("spec.nodeName", node, dns1123_subdomain(node)));
+    errors.extend(invalid_for(&Path::root("spec.nodeName"), node, dns1123_subdomain(node)));
     errors.extend(bad_status(object));
     errors
 }
@@ -111,12 +111,12 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
     }
     for field in ["attachError", "detachError"] {
         if text(object, &["status", field, "message"]).len() > MESSAGE_MAX {
-            errors.push(FieldError::too_long(format!("status.{field}.message"), METADATA_MAX));
+            errors.push(FieldError::too_long(Path::STATUS.field(field).field("message"), METADATA_MAX));
         }
         let code = value(object, &["status", field, "errorCode"]).and_then(Value::as_i64);
         if let Some(code) = code.filter(|code| *code < 0) {
             let problem = "must be between 0 and 2147483647, inclusive";
-            errors.push(FieldError::invalid(format!("status.{field}.errorCode"), code, problem));
+            errors.push(FieldError::invalid(Path::STATUS.field(field).field("errorCode"), code, problem));
         }
     }
     errors

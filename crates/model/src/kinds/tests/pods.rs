@@ -39,6 +39,30 @@ fn strings(list: &Value) -> Vec<String> {
 }
 
 #[test]
+fn an_old_annotation_is_told_in_every_kind_of_template() {
+    let annotation = "container.apparmor.security.beta.kubernetes.io/a";
+    let template = json!({
+        "metadata": {"labels": {"a": "b"}, "annotations": {annotation: "runtime/default"}},
+        "spec": {"containers": [{"name": "a", "image": "x"}]},
+    });
+    let advice = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
+    for (name, body, path) in [
+        ("PodTemplate", json!({"template": template}), "template"),
+        ("Deployment", json!({"spec": {"template": template}}), "spec.template"),
+        (
+            "CronJob",
+            json!({"spec": {"jobTemplate": {"spec": {"template": template}}}}),
+            "spec.jobTemplate.spec.template",
+        ),
+    ] {
+        let rules = kind(name);
+        let warnings = (rules.warnings)(&decode(rules, body), None);
+        let told = format!("{path}.metadata.annotations[{annotation}]: {advice}");
+        assert!(warnings.contains(&told), "{name}: {warnings:?}");
+    }
+}
+
+#[test]
 fn a_pod_without_a_name_is_checked_all_the_same() {
     let body = json!({"metadata": {"generateName": "x-"}, "spec": {"containers": []}});
     assert_eq!(create("Pod", body), Err(texts(["spec.containers: Required value"])));

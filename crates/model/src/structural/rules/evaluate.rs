@@ -5,9 +5,8 @@ use serde_json::{Map, Value};
 
 use super::compile::{CALL_LIMIT, Compiled, Place, Rules};
 use crate::{
-    error::{FieldError, FieldErrorKind},
+    error::{FieldError, FieldErrorKind, Path},
     structural::{
-        at::{At, shown},
         node::{Kind, Node, Values},
         validate::{Old, OldValue},
     },
@@ -42,7 +41,7 @@ impl Rules {
         let pair = old.map(|object| Pair::Root { new, old: Old { object, node: root } });
         let ratchet = Ratchet { current: pair, nearest: None };
         // Once the budget is spent nothing more is to be done, and that has been said.
-        let _ = run.place(&self.root, root, None, (Given::Root(new), old.map(Given::Root)), ratchet);
+        let _ = run.place(&self.root, root, &Path::OBJECT, (Given::Root(new), old.map(Given::Root)), ratchet);
         run.verdict
     }
 }
@@ -146,7 +145,7 @@ impl Run {
         &mut self,
         place: &'a Place,
         node: &'a Node,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
         (new, old): (Given<'a>, Option<Given<'a>>),
         ratchet: Ratchet<'a>,
     ) -> Step {
@@ -173,7 +172,7 @@ impl Run {
         &mut self,
         place: &'a Place,
         node: &'a Node,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
         (list, old): (&'a [Value], Option<&'a Value>),
         ratchet: Ratchet<'a>,
     ) -> Step {
@@ -184,7 +183,7 @@ impl Run {
         for (index, item) in list.iter().enumerate() {
             let old = old_items.as_ref().and_then(|old| old.of(item)).map(|old| Given::Part(old.value));
             let given = (Given::Part(item), old);
-            self.place(below, items, Some(&At::index(at, index)), given, ratchet.item(item))?;
+            self.place(below, items, &at.at(index), given, ratchet.item(item))?;
         }
         Ok(())
     }
@@ -193,7 +192,7 @@ impl Run {
         &mut self,
         place: &'a Place,
         node: &'a Node,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
         (object, old): (&'a Map<String, Value>, Option<&'a Map<String, Value>>),
         ratchet: Ratchet<'a>,
     ) -> Step {
@@ -201,14 +200,14 @@ impl Run {
             |key: &str, value| (Given::Part(value), old.and_then(|old| old.get(key)).map(Given::Part));
         if let (Some(below), Values::Of(values)) = (place.values.as_deref(), &node.values) {
             for (key, value) in object {
-                let at = At::key(at, key);
-                self.place(below, values, Some(&at), given(key, value), ratchet.key(key, value))?;
+                let at = at.key(key);
+                self.place(below, values, &at, given(key, value), ratchet.key(key, value))?;
             }
         }
         for (name, below) in &place.fields {
             let (Some(value), Some(field)) = (object.get(&**name), node.field(name)) else { continue };
-            let at = At::field(at, name);
-            self.place(below, field, Some(&at), given(name, value), ratchet.key(name, value))?;
+            let at = at.field(name);
+            self.place(below, field, &at, given(name, value), ratchet.key(name, value))?;
         }
         Ok(())
     }
@@ -217,7 +216,7 @@ impl Run {
         &mut self,
         place: &'a Place,
         node: &Node,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
         (new, old): (Given<'a>, Option<Given<'a>>),
         ratchet: Ratchet<'a>,
     ) -> Step {
@@ -290,10 +289,9 @@ impl Run {
 
     /// A rule does not hold: says so in its words.
     fn broken(&mut self, rule: &Compiled, bindings: &[(&str, CelValue<'_>)], here: &Here<'_, '_>) -> Step {
-        let path = match (&rule.field_path, here.at) {
-            (None, at) => shown(at),
-            (Some(below), None) => below.clone(),
-            (Some(below), Some(at)) => format!("{at}.{below}"),
+        let path = match &rule.field_path {
+            None => here.at.shown(),
+            Some(below) => here.at.field(below).into(),
         };
         let said = match &rule.message {
             None => Ok(None),
@@ -333,7 +331,7 @@ impl Run {
     }
 
     fn invalid(&mut self, here: &Here<'_, '_>, problem: String) {
-        self.verdict.errors.push(FieldError::invalid(shown(here.at), here.kind_name(), problem));
+        self.verdict.errors.push(FieldError::invalid(here.at.shown(), here.kind_name(), problem));
     }
 
     fn stop(&mut self, here: &Here<'_, '_>, problem: String) -> Step {
@@ -375,7 +373,7 @@ fn said(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>
 
 /// The value that rules are run over, and where it is.
 struct Here<'h, 'a> {
-    at: Option<&'h At<'h>>,
+    at: &'h Path<'h>,
     kind: Option<Kind>,
     value: Given<'a>,
     ratchet: Ratchet<'a>,

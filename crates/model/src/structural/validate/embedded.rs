@@ -3,27 +3,26 @@
 use serde_json::{Map, Value};
 
 use super::errors::Errors;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::names::{NameRule, dns1035_label};
-use crate::structural::at::At;
 use crate::structural::{metadata, node::Node};
 use crate::validation::validate_object_meta;
 
 /// What is wrong with the objects that are embedded in an object.
 pub fn validate(root: &Node, object: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    visit_fields(root, object, None, &mut errors);
+    visit_fields(root, object, &Path::OBJECT, &mut errors);
     errors.into_list()
 }
 
 /// What is wrong with a value by itself, which may be an object with kind and version, and with what is embedded in it.
-pub fn validate_value(node: &Node, is_resource: bool, value: &Value, at: &At<'_>) -> Vec<FieldError> {
+pub fn validate_value(node: &Node, is_resource: bool, value: &Value, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    visit(node, is_resource, value, Some(at), &mut errors);
+    visit(node, is_resource, value, at, &mut errors);
     errors.into_list()
 }
 
-fn visit(node: &Node, is_resource: bool, value: &Value, at: Option<&At<'_>>, errors: &mut Errors) {
+fn visit(node: &Node, is_resource: bool, value: &Value, at: &Path<'_>, errors: &mut Errors) {
     match (value, &node.items) {
         (Value::Object(object), _) => {
             if is_resource {
@@ -36,29 +35,29 @@ fn visit(node: &Node, is_resource: bool, value: &Value, at: Option<&At<'_>>, err
                 if errors.is_full() {
                     return;
                 }
-                visit(items, items.embedded, item, Some(&At::index(at, index)), errors);
+                visit(items, items.embedded, item, &at.at(index), errors);
             }
         }
         _ => {}
     }
 }
 
-fn visit_fields(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Errors) {
+fn visit_fields(node: &Node, object: &Map<String, Value>, at: &Path<'_>, errors: &mut Errors) {
     for (key, value) in object {
         if errors.is_full() {
             return;
         }
         if let Some(field) = node.field(key) {
-            visit(field, field.embedded, value, Some(&At::field(at, key)), errors);
+            visit(field, field.embedded, value, &at.field(key), errors);
         } else if let Some(values) = super::correlate::values_of(node) {
-            visit(values, values.embedded, value, Some(&At::key(at, key)), errors);
+            visit(values, values.embedded, value, &at.key(key), errors);
         }
     }
 }
 
 /// What is wrong with kind, version and metadata of an object.
-pub fn check(object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Errors) {
-    let path = |field| At::field(at, field).to_string();
+pub fn check(object: &Map<String, Value>, at: &Path<'_>, errors: &mut Errors) {
+    let path = |field| at.field(field);
     for field in ["apiVersion", "kind"] {
         if !object.contains_key(field) {
             errors.push(FieldError::required(path(field), ""));
@@ -91,7 +90,7 @@ fn bad_kind(kind: &str) -> Option<String> {
 }
 
 /// What is wrong with the metadata of an embedded object, which may have no name.
-fn bad_metadata(object: &Map<String, Value>, path: &str) -> Vec<FieldError> {
+fn bad_metadata(object: &Map<String, Value>, path: &Path<'_>) -> Vec<FieldError> {
     let given = &object["metadata"];
     let mut alone = Map::from_iter([("metadata".to_owned(), given.clone())]);
     if let Err(mismatch) = metadata::read(&mut alone) {

@@ -5,31 +5,30 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::errors::Errors;
-use crate::error::FieldError;
-use crate::structural::at::At;
+use crate::error::{FieldError, Path};
 use crate::structural::node::{ListType, Node};
 
 /// What is wrong with the lists of an object.
 pub fn validate(root: &Node, object: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    visit_object(root, object, None, &mut errors);
+    visit_object(root, object, &Path::OBJECT, &mut errors);
     errors.into_list()
 }
 
-fn visit_object(node: &Node, object: &Map<String, Value>, at: Option<&At<'_>>, errors: &mut Errors) {
+fn visit_object(node: &Node, object: &Map<String, Value>, at: &Path<'_>, errors: &mut Errors) {
     for (key, value) in object {
         if errors.is_full() {
             return;
         }
         if let Some(field) = node.field(key) {
-            visit(field, value, Some(&At::field(at, key)), errors);
+            visit(field, value, &at.field(key), errors);
         } else if let Some(values) = super::correlate::values_of(node) {
-            visit(values, value, Some(&At::key(at, key)), errors);
+            visit(values, value, &at.key(key), errors);
         }
     }
 }
 
-fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Errors) {
+fn visit(node: &Node, value: &Value, at: &Path<'_>, errors: &mut Errors) {
     match value {
         Value::Object(object) => visit_object(node, object, at, errors),
         Value::Array(list) => {
@@ -43,7 +42,7 @@ fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Errors) {
                     if errors.is_full() {
                         return;
                     }
-                    visit(items, item, Some(&At::index(at, index)), errors);
+                    visit(items, item, &at.at(index), errors);
                 }
             }
         }
@@ -51,11 +50,11 @@ fn visit(node: &Node, value: &Value, at: Option<&At<'_>>, errors: &mut Errors) {
     }
 }
 
-fn check_map(keys: &[Box<str>], list: &[Value], at: Option<&At<'_>>, errors: &mut Errors) {
+fn check_map(keys: &[Box<str>], list: &[Value], at: &Path<'_>, errors: &mut Errors) {
     let stray = list.iter().position(|item| !item.is_object() && !item.is_null());
     if let Some(index) = stray {
         let detail = "must be an object for an array of list-type map";
-        errors.push(FieldError::invalid(At::index(at, index).to_string(), list[index].clone(), detail));
+        errors.push(FieldError::invalid(at.at(index), list[index].clone(), detail));
         return;
     }
     let key_of = |item: &Value| -> Value {
@@ -69,7 +68,7 @@ fn check_map(keys: &[Box<str>], list: &[Value], at: Option<&At<'_>>, errors: &mu
 /// Complains about the second of equal values, not about further ones.
 fn duplicates<'a>(
     values: impl Iterator<Item = &'a Value>,
-    at: Option<&At<'_>>,
+    at: &Path<'_>,
     errors: &mut Errors,
     shown: impl Fn(usize) -> Value,
 ) {
@@ -78,7 +77,7 @@ fn duplicates<'a>(
         let times = seen.entry(value.to_string()).or_default();
         *times += 1;
         if *times == 2 && !errors.is_full() {
-            errors.push(FieldError::duplicate(At::index(at, index).to_string(), shown(index)));
+            errors.push(FieldError::duplicate(at.at(index), shown(index)));
         }
     }
 }

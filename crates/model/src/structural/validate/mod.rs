@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::node::Node;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use errors::Errors;
 use values::Checker;
 
@@ -53,7 +53,7 @@ pub fn value(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
 /// What is wrong with kind, version and metadata of an object.
 pub fn resource(object: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    embedded::check(object, None, &mut errors);
+    embedded::check(object, &Path::OBJECT, &mut errors);
     errors.into_list()
 }
 

@@ -5,8 +5,7 @@ use serde_json::{Map, Number, Value};
 use super::correlate::{Old, OldValue, values_of};
 use super::errors::Errors;
 use super::types::{Given, is_same, is_whole, type_problem};
-use crate::error::{FieldError, display_number, quote};
-use crate::structural::at::{At, shown};
+use crate::error::{FieldError, Path, display_number, quote};
 use crate::structural::checks::Checks;
 use crate::structural::format::Format;
 use crate::structural::node::{Node, Values};
@@ -37,7 +36,7 @@ pub struct Checker<'a> {
 impl Checker<'_> {
     /// What is wrong with an object.
     pub fn root(&self, node: &Node, new: &Map<String, Value>, old: Option<Old<'_>>) -> Vec<FieldError> {
-        let outcome = self.check(node, Given::Root(new), old, None, None);
+        let outcome = self.check(node, Given::Root(new), old, None, &Path::OBJECT);
         if old.is_some_and(|old| !outcome.is_valid() && old.equals(new)) {
             return Vec::new();
         }
@@ -46,11 +45,11 @@ impl Checker<'_> {
 
     /// What is wrong with a part of an object that is checked by itself.
     pub fn part(&self, node: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        self.ratcheted(node, new, old.map(|value| OldValue { value, node }), None).errors.into_list()
+        self.ratcheted(node, new, old.map(|value| OldValue { value, node }), &Path::OBJECT).errors.into_list()
     }
 
     /// Checks a value; what is wrong with one that has not changed is forgiven.
-    fn ratcheted(&self, node: &Node, new: &Value, old: Option<OldValue<'_>>, at: Option<&At<'_>>) -> Outcome {
+    fn ratcheted(&self, node: &Node, new: &Value, old: Option<OldValue<'_>>, at: &Path<'_>) -> Outcome {
         let mut outcome = self.check(node, Given::Value(new), old.and_then(OldValue::object), old, at);
         if old.is_some_and(|old| !outcome.is_valid() && old.equals(new)) {
             outcome.errors.clear();
@@ -64,7 +63,7 @@ impl Checker<'_> {
         given: Given<'_>,
         old: Option<Old<'_>>,
         old_value: Option<OldValue<'_>>,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
         self.check_type(node, given, at, &mut outcome);
@@ -90,19 +89,19 @@ impl Checker<'_> {
         outcome
     }
 
-    fn path(&self, at: Option<&At<'_>>) -> String {
-        match (self.prefix, at) {
-            ("", at) => shown(at),
-            (prefix, None) => prefix.to_owned(),
-            (prefix, Some(at)) => format!("{prefix}.{at}"),
+    fn path(&self, at: &Path<'_>) -> String {
+        match self.prefix {
+            "" => at.shown(),
+            prefix if at.is_object() => prefix.to_owned(),
+            prefix => format!("{prefix}.{at}"),
         }
     }
 
-    fn invalid(&self, at: Option<&At<'_>>, value: impl Into<Value>, what: &str) -> FieldError {
+    fn invalid(&self, at: &Path<'_>, value: impl Into<Value>, what: &str) -> FieldError {
         FieldError::invalid(self.path(at), value, in_body(at, what))
     }
 
-    fn check_type(&self, node: &Node, given: Given<'_>, at: Option<&At<'_>>, outcome: &mut Outcome) {
+    fn check_type(&self, node: &Node, given: Given<'_>, at: &Path<'_>, outcome: &mut Outcome) {
         let format = node
             .checks
             .as_ref()
@@ -130,13 +129,13 @@ impl Checker<'_> {
         given: Given<'_>,
         old: Option<Old<'_>>,
         old_value: Option<OldValue<'_>>,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
         outcome: &mut Outcome,
     ) {
         let check = |node: &Node| self.check(node, given, old, old_value, at);
-        let place = quote(&at.map(ToString::to_string).unwrap_or_default());
         let prefix = if self.prefix.is_empty() { "<nil>" } else { self.prefix };
-        let complain = |what: String| FieldError::invalid(prefix, "", format!("{place} must {what}"));
+        let complain =
+            |what: String| FieldError::invalid(prefix, "", format!("{} must {what}", quote(&at.to_string())));
         if !checks.any_of.is_empty() {
             let (closest, valid) = closest(&checks.any_of, true, check);
             if valid == 0 {
@@ -174,7 +173,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_text(&self, checks: Option<&Checks>, text: &str, at: Option<&At<'_>>, outcome: &mut Outcome) {
+    fn check_text(&self, checks: Option<&Checks>, text: &str, at: &Path<'_>, outcome: &mut Outcome) {
         outcome.matches += 1;
         let Some(checks) = checks else { return };
         outcome.errors.extend(self.bad_text(checks, text, at));
@@ -188,7 +187,7 @@ impl Checker<'_> {
     }
 
     /// The first of a text's length and pattern that does not fit.
-    fn bad_text(&self, checks: &Checks, text: &str, at: Option<&At<'_>>) -> Option<FieldError> {
+    fn bad_text(&self, checks: &Checks, text: &str, at: &Path<'_>) -> Option<FieldError> {
         let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(max) = checks.max_length.filter(|max| length() > *max) {
             return Some(FieldError::too_long(self.path(at), usize::try_from(max).unwrap_or_default()));
@@ -200,13 +199,7 @@ impl Checker<'_> {
         (!pattern.matches(text)).then(|| self.invalid(at, text, &format!("should match '{pattern}'")))
     }
 
-    fn check_number(
-        &self,
-        checks: Option<&Checks>,
-        number: &Number,
-        at: Option<&At<'_>>,
-        outcome: &mut Outcome,
-    ) {
+    fn check_number(&self, checks: Option<&Checks>, number: &Number, at: &Path<'_>, outcome: &mut Outcome) {
         outcome.matches += 2;
         let Some(checks) = checks else { return };
         if let Some(factor) = checks.multiple_of {
@@ -238,7 +231,7 @@ impl Checker<'_> {
         }
     }
 
-    fn bad_multiple(&self, number: &Number, factor: f64, at: Option<&At<'_>>) -> Option<FieldError> {
+    fn bad_multiple(&self, number: &Number, factor: f64, at: &Path<'_>) -> Option<FieldError> {
         let (fits, factor) = match number.as_i64() {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -262,8 +255,7 @@ impl Checker<'_> {
                 Some(self.invalid(at, number.clone(), &format!("should be a multiple of {shown}")))
             }
             None => {
-                let place = at.map(ToString::to_string).unwrap_or_default();
-                let what = format!("factor MultipleOf declared for {place} must be positive: {shown}");
+                let what = format!("factor MultipleOf declared for {at} must be positive: {shown}");
                 Some(FieldError::invalid(self.path(at), factor, what))
             }
         }
@@ -274,7 +266,7 @@ impl Checker<'_> {
         node: &Node,
         list: &[Value],
         old: Option<OldValue<'_>>,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
         outcome: &mut Outcome,
     ) {
         outcome.matches += 2;
@@ -285,7 +277,7 @@ impl Checker<'_> {
                     break;
                 }
                 let old = old.as_ref().and_then(|old| old.of(item));
-                outcome.merge(self.ratcheted(items, item, old, Some(&At::index(at, index))));
+                outcome.merge(self.ratcheted(items, item, old, &at.at(index)));
             }
         }
         let Some(checks) = &node.checks else { return };
@@ -302,13 +294,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_enum(
-        &self,
-        checks: Option<&Checks>,
-        given: Given<'_>,
-        at: Option<&At<'_>>,
-        outcome: &mut Outcome,
-    ) {
+    fn check_enum(&self, checks: Option<&Checks>, given: Given<'_>, at: &Path<'_>, outcome: &mut Outcome) {
         let Some(checks) = checks.filter(|checks| !checks.values.is_empty()) else { return };
         let is_one = |allowed: &Value| match given {
             Given::Root(object) => allowed.as_object() == Some(object),
@@ -334,7 +320,7 @@ impl Checker<'_> {
         node: &Node,
         object: &Map<String, Value>,
         old: Option<Old<'_>>,
-        at: Option<&At<'_>>,
+        at: &Path<'_>,
         outcome: &mut Outcome,
     ) {
         outcome.matches += 1;
@@ -346,7 +332,7 @@ impl Checker<'_> {
                 if outcome.errors.is_full() {
                     break;
                 }
-                let place = At::field(at, key);
+                let place = at.field(key);
                 let what = format!("{place} in body is a forbidden property");
                 outcome.errors.push(FieldError::invalid(self.path(at), key.as_str(), what));
             }
@@ -357,36 +343,30 @@ impl Checker<'_> {
                     break;
                 }
                 let old = old.and_then(|old| old.key(key));
-                outcome.merge(self.ratcheted(values, value, old, Some(&At::field(at, key))));
+                outcome.merge(self.ratcheted(values, value, old, &at.field(key)));
             }
         }
         for (name, field) in &node.fields {
             if let Some(value) = object.get(&**name) {
                 // Kind and version of old objects are converted before they can be seen.
-                let is_visible = at.is_some() || !matches!(&**name, "kind" | "apiVersion");
+                let is_visible = !at.is_object() || !matches!(&**name, "kind" | "apiVersion");
                 let old = old.filter(|_| is_visible).and_then(|old| old.key(name));
-                outcome.merge(self.ratcheted(field, value, old, Some(&At::field(at, name))));
+                outcome.merge(self.ratcheted(field, value, old, &at.field(name)));
             }
         }
         for name in node.checks.iter().flat_map(|checks| &checks.required) {
             if !object.contains_key(&**name) && !self.is_implied(name, at) {
-                outcome.errors.push(FieldError::required(self.path(Some(&At::field(at, name))), ""));
+                outcome.errors.push(FieldError::required(self.path(&at.field(name)), ""));
             }
         }
     }
 
     /// Whether an object has a field that is stored apart from it.
-    fn is_implied(&self, name: &str, at: Option<&At<'_>>) -> bool {
-        at.is_none() && self.prefix.is_empty() && matches!(name, "kind" | "apiVersion")
+    fn is_implied(&self, name: &str, at: &Path<'_>) -> bool {
+        at.is_object() && self.prefix.is_empty() && matches!(name, "kind" | "apiVersion")
     }
 
-    fn check_size(
-        &self,
-        checks: &Checks,
-        object: &Map<String, Value>,
-        at: Option<&At<'_>>,
-        outcome: &mut Outcome,
-    ) {
+    fn check_size(&self, checks: &Checks, object: &Map<String, Value>, at: &Path<'_>, outcome: &mut Outcome) {
         let implied = ["kind", "apiVersion"]
             .iter()
             .filter(|name| self.is_implied(name, at) && !object.contains_key(**name));
@@ -406,8 +386,8 @@ impl Checker<'_> {
 }
 
 /// The sentence of a demand: `spec.size in body should be less than 5`.
-fn in_body(at: Option<&At<'_>>, what: &str) -> String {
-    format!("{} in body {what}", at.map(ToString::to_string).unwrap_or_default())
+fn in_body(at: &Path<'_>, what: &str) -> String {
+    format!("{at} in body {what}")
 }
 
 /// Of several schemas the first that fits, or else that which fits best, and how many fit.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::INDEXED;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::batch::indexes;
 use crate::kinds::go::{Go, OPTIONAL, TEXT};
@@ -34,34 +34,34 @@ pub(super) const FAILURE_POLICY: Go = Go::Pointer(&[("rules", Go::List(&FAILURE_
 pub(super) const SUCCESS_POLICY: Go = Go::Pointer(&[("rules", Go::List(&SUCCESS_RULE))]);
 
 /// What is wrong with the failure policy of a spec at this path.
-pub(super) fn bad_failure_policy(spec: &Object, path: &str) -> Vec<FieldError> {
+pub(super) fn bad_failure_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let Some(policy) = part(spec, &["podFailurePolicy"]) else { return Vec::new() };
-    let path = format!("{path}.podFailurePolicy.rules");
+    let path = path.field("podFailurePolicy.rules");
     let rules = items(policy, &["rules"]);
     let mut errors = Vec::new();
     if rules.len() > RULES_MAX {
-        errors.push(FieldError::too_many(path.as_str(), rules.len(), RULES_MAX));
+        errors.push(FieldError::too_many(path, rules.len(), RULES_MAX));
     }
     for (index, rule) in rules.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.as_object()?)))
     {
-        errors.extend(bad_rule(spec, rule, &format!("{path}[{index}]")));
+        errors.extend(bad_rule(spec, rule, &path.at(index)));
     }
     errors
 }
 
-fn bad_rule(spec: &Object, rule: &Object, path: &str) -> Vec<FieldError> {
+fn bad_rule(spec: &Object, rule: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let action = text(rule, &["action"]);
     if action == "FailIndex" && present(spec, &["backoffLimitPerIndex"]).is_none() {
         let detail = "requires the backoffLimitPerIndex to be set";
-        errors.push(FieldError::invalid(format!("{path}.action"), action, detail));
+        errors.push(FieldError::invalid(path.field("action"), action, detail));
     }
-    errors.extend(bad_choice(&format!("{path}.action"), action, &ACTIONS));
+    errors.extend(bad_choice(&path.field("action"), action, &ACTIONS));
     let (codes, patterns) = (part(rule, &["onExitCodes"]), items(rule, &["onPodConditions"]));
     if let Some(codes) = codes {
-        errors.extend(bad_exit_codes(spec, codes, &format!("{path}.onExitCodes")));
+        errors.extend(bad_exit_codes(spec, codes, &path.field("onExitCodes")));
     }
-    errors.extend(bad_patterns(patterns, &format!("{path}.onPodConditions")));
+    errors.extend(bad_patterns(patterns, &path.field("onPodConditions")));
     let detail = match (codes.is_some(), !patterns.is_empty()) {
         (true, true) => "specifying both OnExitCodes and OnPodConditions is not supported",
         (false, false) => "specifying one of OnExitCodes and OnPodConditions is required",
@@ -72,7 +72,7 @@ fn bad_rule(spec: &Object, rule: &Object, path: &str) -> Vec<FieldError> {
 }
 
 /// The error for a text that has to be one of these.
-fn bad_choice(path: &str, chosen: &str, choices: &[&str]) -> Option<FieldError> {
+fn bad_choice(path: &Path<'_>, chosen: &str, choices: &[&str]) -> Option<FieldError> {
     if chosen.is_empty() {
         let choices: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
         return Some(FieldError::required(path, format!("valid values: [{}]", choices.join(" "))));
@@ -80,7 +80,7 @@ fn bad_choice(path: &str, chosen: &str, choices: &[&str]) -> Option<FieldError> 
     (!choices.contains(&chosen)).then(|| FieldError::not_supported(path, chosen, choices))
 }
 
-fn bad_patterns(patterns: &[Value], path: &str) -> Vec<FieldError> {
+fn bad_patterns(patterns: &[Value], path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if patterns.len() > PATTERNS_MAX {
         errors.push(FieldError::too_many(path, patterns.len(), PATTERNS_MAX));
@@ -88,37 +88,37 @@ fn bad_patterns(patterns: &[Value], path: &str) -> Vec<FieldError> {
     for (index, pattern) in patterns.iter().enumerate() {
         let field = |field: &str| pattern.get(field).and_then(Value::as_str).unwrap_or_default();
         let condition = field("type");
-        errors.extend(invalid(&format!("{path}[{index}].type"), condition, qualified_name(condition)));
-        errors.extend(bad_choice(&format!("{path}[{index}].status"), field("status"), &STATUSES));
+        errors.extend(invalid(&path.at(index).field("type"), condition, qualified_name(condition)));
+        errors.extend(bad_choice(&path.at(index).field("status"), field("status"), &STATUSES));
     }
     errors
 }
 
-fn bad_exit_codes(spec: &Object, codes: &Object, path: &str) -> Vec<FieldError> {
+fn bad_exit_codes(spec: &Object, codes: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let operator = text(codes, &["operator"]);
-    errors.extend(bad_choice(&format!("{path}.operator"), operator, &OPERATORS));
+    errors.extend(bad_choice(&path.field("operator"), operator, &OPERATORS));
     if let Some(container) = value(codes, &["containerName"]).and_then(Value::as_str)
         && !has_container(spec, container)
     {
         let detail = "must be one of the container or initContainer names in the pod template";
-        errors.push(FieldError::invalid(format!("{path}.containerName"), container, detail));
+        errors.push(FieldError::invalid(path.field("containerName"), container, detail));
     }
-    let path = format!("{path}.values");
+    let path = path.field("values");
     let values: Vec<i64> = items(codes, &["values"]).iter().filter_map(Value::as_i64).collect();
     if values.is_empty() {
         errors.push(invalid_shown(&path, "[]", "at least one value is required"));
     } else if values.len() > EXIT_CODES_MAX {
-        errors.push(FieldError::too_many(path.as_str(), values.len(), EXIT_CODES_MAX));
+        errors.push(FieldError::too_many(path, values.len(), EXIT_CODES_MAX));
     }
     let mut seen = BTreeSet::new();
     for (index, code) in values.iter().enumerate() {
         if operator == "In" && *code == 0 {
             let detail = "must not be 0 for the In operator";
-            errors.push(FieldError::invalid(format!("{path}[{index}]"), *code, detail));
+            errors.push(FieldError::invalid(path.at(index), *code, detail));
         }
         if !seen.insert(code) {
-            errors.push(FieldError::duplicate(format!("{path}[{index}]"), *code));
+            errors.push(FieldError::duplicate(path.at(index), *code));
         }
     }
     if !values.is_sorted() {
@@ -135,32 +135,32 @@ fn has_container(spec: &Object, name: &str) -> bool {
 }
 
 /// What is wrong with the success policy of a spec at this path.
-pub(super) fn bad_success_policy(spec: &Object, path: &str) -> Vec<FieldError> {
+pub(super) fn bad_success_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let Some(policy) = part(spec, &["successPolicy"]) else { return Vec::new() };
-    let path = format!("{path}.successPolicy");
+    let path = path.field("successPolicy");
     if text(spec, &["completionMode"]) != INDEXED {
         let shown = SUCCESS_POLICY.write(spec.get("successPolicy"));
         return vec![invalid_shown(&path, &shown, "requires indexed completion mode")];
     }
-    let path = format!("{path}.rules");
+    let path = path.field("rules");
     let rules = items(policy, &["rules"]);
     let mut errors = Vec::new();
     if rules.is_empty() {
         let detail = "at least one rules must be specified when the successPolicy is specified";
-        errors.push(FieldError::required(path.as_str(), detail));
+        errors.push(FieldError::required(path, detail));
     }
     if rules.len() > RULES_MAX {
-        errors.push(FieldError::too_many(path.as_str(), rules.len(), RULES_MAX));
+        errors.push(FieldError::too_many(path, rules.len(), RULES_MAX));
     }
     let completions = number(spec, &["completions"]);
     for (index, rule) in rules.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.as_object()?)))
     {
-        errors.extend(bad_success_rule(rule, completions, &format!("{path}[{index}]")));
+        errors.extend(bad_success_rule(rule, completions, &path.at(index)));
     }
     errors
 }
 
-fn bad_success_rule(rule: &Object, completions: i64, path: &str) -> Vec<FieldError> {
+fn bad_success_rule(rule: &Object, completions: i64, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let list = value(rule, &["succeededIndexes"]).and_then(Value::as_str);
     let count = optional(rule, &["succeededCount"]);
@@ -170,9 +170,9 @@ fn bad_success_rule(rule: &Object, completions: i64, path: &str) -> Vec<FieldErr
     }
     let mut total = 0;
     if let Some(list) = list {
-        let path = format!("{path}.succeededIndexes");
+        let path = path.field("succeededIndexes");
         if list.len() > INDEXES_LENGTH_MAX {
-            errors.push(FieldError::too_long(path.as_str(), INDEXES_LENGTH_MAX));
+            errors.push(FieldError::too_long(path, INDEXES_LENGTH_MAX));
         }
         match indexes::count(list, completions) {
             Ok(counted) => total = counted,
@@ -190,7 +190,7 @@ fn bad_success_rule(rule: &Object, completions: i64, path: &str) -> Vec<FieldErr
     for (applies, limit, what) in limits {
         if let Some(count) = count.filter(|count| applies && *count > limit) {
             let detail = format!("must be less than or equal to {limit} ({what})");
-            errors.push(FieldError::invalid(format!("{path}.succeededCount"), count, detail));
+            errors.push(FieldError::invalid(path.field("succeededCount"), count, detail));
         }
     }
     errors

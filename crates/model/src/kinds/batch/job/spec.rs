@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::policies::{FAILURE_POLICY, SUCCESS_POLICY, bad_failure_policy, bad_success_policy};
 use super::{CONTROLLER_UID, INDEXED, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME, NON_INDEXED};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::go::{Go, OPTIONAL};
 use crate::kinds::label_selector::{bad_label_selector, invalid};
@@ -63,7 +63,7 @@ pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
 fn changed(new: &Object, old: &Object, field: &str, of: &Go) -> Option<FieldError> {
     let at = |object| present(object, &["spec", field]);
     let (new, old) = (at(new), at(old));
-    (new != old).then(|| invalid_shown(&format!("spec.{field}"), &of.write(new), "field is immutable"))
+    (new != old).then(|| invalid_shown(&Path::SPEC.field(field), &of.write(new), "field is immutable"))
 }
 
 fn changed_completions(new: &Object, old: &Object) -> Option<FieldError> {
@@ -133,8 +133,9 @@ fn bad_generated_selector(object: &Object, spec: &Object, old: Option<&Object>) 
         expected.extend([(CONTROLLER_UID, uid), (JOB_NAME, name)]);
     }
     let labels = value(spec, &["template", "metadata", "labels"]);
+    let path = Path::SPEC.field("template.metadata.labels");
     errors.extend(expected.iter().filter_map(|(key, wanted)| {
-        let path = format!("spec.template.metadata.labels[{key}]");
+        let path = path.key(key);
         let detail = format!("must be '{wanted}'");
         match labels.and_then(|labels| labels.get(key)).and_then(Value::as_str) {
             None => Some(FieldError::required(path, detail)),
@@ -146,18 +147,22 @@ fn bad_generated_selector(object: &Object, spec: &Object, old: Option<&Object>) 
     }));
     let generated: Value = expected.iter().map(|(key, value)| (*key, *value)).collect();
     if Selection::read(Some(selector)).is_some_and(|selection| !selection.matches(Some(&generated))) {
-        errors.push(bad_selector("spec.selector", Some(selector), "`selector` not auto-generated"));
+        errors.push(bad_selector(
+            &Path::root("spec.selector"),
+            Some(selector),
+            "`selector` not auto-generated",
+        ));
     }
     errors
 }
 
 /// What is wrong with the spec of a job, and with its selector.
 fn bad_selected_spec(spec: &Object) -> Vec<FieldError> {
-    let mut errors = bad_spec(spec, "spec");
+    let mut errors = bad_spec(spec, &Path::SPEC);
     let selector = present(spec, &["selector"]);
     match selector {
         None => errors.push(FieldError::required("spec.selector", "")),
-        Some(selector) => errors.extend(bad_label_selector("spec.selector", Some(selector))),
+        Some(selector) => errors.extend(bad_label_selector(&Path::root("spec.selector"), Some(selector))),
     }
     let labels = value(spec, &["template", "metadata", "labels"]);
     if Selection::read(selector).is_some_and(|selection| !selection.matches(labels)) {
@@ -169,7 +174,7 @@ fn bad_selected_spec(spec: &Object) -> Vec<FieldError> {
 }
 
 /// What is wrong with the spec of a job, or of the jobs of a cron job, at this path.
-pub(in crate::kinds::batch) fn bad_spec(spec: &Object, path: &str) -> Vec<FieldError> {
+pub(in crate::kinds::batch) fn bad_spec(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = negative(
         spec,
         path,
@@ -185,22 +190,22 @@ pub(in crate::kinds::batch) fn bad_spec(spec: &Object, path: &str) -> Vec<FieldE
     );
     if present(spec, &["maxFailedIndexes"]).is_some() && present(spec, &["backoffLimitPerIndex"]).is_none() {
         let detail = "when maxFailedIndexes is specified";
-        errors.push(FieldError::required(format!("{path}.backoffLimitPerIndex"), detail));
+        errors.push(FieldError::required(path.field("backoffLimitPerIndex"), detail));
     }
     if let Some(manager) = value(spec, &["managedBy"]).and_then(Value::as_str) {
-        errors.extend(bad_manager(&format!("{path}.managedBy"), manager));
+        errors.extend(bad_manager(&path.field("managedBy"), manager));
     }
     errors.extend(bad_mode(spec, path));
     errors.extend(bad_failure_policy(spec, path));
     errors.extend(bad_success_policy(spec, path));
     errors.extend(bad_replacement(spec, path));
-    errors.extend(bad_template(spec, &format!("{path}.template")));
+    errors.extend(bad_template(spec, &path.field("template")));
     errors.extend(bad_restarts(spec, path));
     errors
 }
 
 /// A path that begins with a domain.
-fn bad_manager(path: &str, manager: &str) -> Vec<FieldError> {
+fn bad_manager(path: &Path<'_>, manager: &str) -> Vec<FieldError> {
     const NO_PATH: &str = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
     let mut errors = Vec::new();
     match manager.split_once('/') {
@@ -223,7 +228,7 @@ fn bad_manager(path: &str, manager: &str) -> Vec<FieldError> {
     errors
 }
 
-fn bad_mode(spec: &Object, path: &str) -> Vec<FieldError> {
+fn bad_mode(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match present(spec, &["completionMode"]).and_then(Value::as_str) {
         Some(INDEXED) => errors.extend(bad_indexed(spec, path)),
@@ -231,24 +236,24 @@ fn bad_mode(spec: &Object, path: &str) -> Vec<FieldError> {
             for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
                 if let Some(number) = optional(spec, &[field]) {
                     let detail = "requires indexed completion mode";
-                    errors.push(FieldError::invalid(format!("{path}.{field}"), number, detail));
+                    errors.push(FieldError::invalid(path.field(field), number, detail));
                 }
             }
         }
         Some(mode) => {
-            errors.push(FieldError::not_supported(format!("{path}.completionMode"), mode, &MODES));
+            errors.push(FieldError::not_supported(path.field("completionMode"), mode, &MODES));
         }
     }
     errors
 }
 
-fn bad_indexed(spec: &Object, path: &str) -> Vec<FieldError> {
+fn bad_indexed(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let (completions, failed) = (optional(spec, &["completions"]), optional(spec, &["maxFailedIndexes"]));
     let parallelism = number(spec, &["parallelism"]);
     let mut errors = Vec::new();
     let mut limit = |is_above: bool, field: &str, number: i64, detail: String| {
         if is_above {
-            errors.push(FieldError::invalid(format!("{path}.{field}"), number, detail));
+            errors.push(FieldError::invalid(path.field(field), number, detail));
         }
     };
     let at_most = |limit: i64| format!("must be less than or equal to {limit}");
@@ -274,30 +279,30 @@ fn bad_indexed(spec: &Object, path: &str) -> Vec<FieldError> {
             limit(is_above, "maxFailedIndexes", failed, for_many(FAILED_INDEXES_MAX_FOR_MANY));
         } else {
             let detail = format!("must be specified when completions is above {MANY_COMPLETIONS}");
-            let required = FieldError::required(format!("{path}.maxFailedIndexes"), detail);
+            let required = FieldError::required(path.field("maxFailedIndexes"), detail);
             // It comes before what is said of the parallelism.
             errors.insert(errors.len() - usize::from(is_above), required);
         }
     }
     if completions.is_none() {
         let detail = format!("when completion mode is {INDEXED}");
-        errors.insert(0, FieldError::required(format!("{path}.completions"), detail));
+        errors.insert(0, FieldError::required(path.field("completions"), detail));
     }
     errors
 }
 
-fn bad_replacement(spec: &Object, path: &str) -> Option<FieldError> {
+fn bad_replacement(spec: &Object, path: &Path<'_>) -> Option<FieldError> {
     let policy = present(spec, &["podReplacementPolicy"])?.as_str()?;
     let allowed: &[&str] = match present(spec, &["podFailurePolicy"]) {
         Some(_) => &["Failed"],
         None => &["Failed", "TerminatingOrFailed"],
     };
     let is_wrong = !allowed.contains(&policy);
-    is_wrong.then(|| FieldError::not_supported(format!("{path}.podReplacementPolicy"), policy, allowed))
+    is_wrong.then(|| FieldError::not_supported(path.field("podReplacementPolicy"), policy, allowed))
 }
 
-fn bad_restarts(spec: &Object, path: &str) -> Option<FieldError> {
-    let path = format!("{path}.template.spec.restartPolicy");
+fn bad_restarts(spec: &Object, path: &Path<'_>) -> Option<FieldError> {
+    let path = path.field("template.spec.restartPolicy");
     match text(spec, &["template", "spec", "restartPolicy"]) {
         "" | "Always" => Some(FieldError::required(path, "valid values: \"OnFailure\", \"Never\"")),
         "OnFailure" if present(spec, &["podFailurePolicy"]).is_some() => {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{INDEXED, is_condition};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::batch::indexes;
 use crate::kinds::go::{Fields, Go, OPTIONAL};
@@ -24,7 +24,8 @@ struct Change<'a> {
 pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
     let Some(status) = part(new, &["status"]) else { return Vec::new() };
     let change = Change { new, old };
-    let mut errors = negative(status, "status", &["active", "succeeded", "failed", "ready", "terminating"]);
+    let mut errors =
+        negative(status, &Path::STATUS, &["active", "succeeded", "failed", "ready", "terminating"]);
     errors.extend(bad_uncounted_pods(new));
     errors.extend(change.bad_ends());
     errors.extend(change.bad_end_of_pods());
@@ -39,9 +40,10 @@ pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
 fn bad_uncounted_pods(object: &Object) -> Vec<FieldError> {
     let mut seen = BTreeSet::new();
     let mut errors = Vec::new();
+    let pods = Path::STATUS.field("uncountedTerminatedPods");
     for list in ["succeeded", "failed"] {
         for (index, uid) in items(object, &["status", "uncountedTerminatedPods", list]).iter().enumerate() {
-            let path = format!("status.uncountedTerminatedPods.{list}[{index}]");
+            let path = pods.item(list, index);
             let uid = uid.as_str().unwrap_or_default();
             if uid.is_empty() {
                 errors.push(FieldError::invalid(path, uid, "must not be empty"));
@@ -170,7 +172,7 @@ impl Change<'_> {
             .any(|list| !items(self.new, &["status", "uncountedTerminatedPods", list]).is_empty());
         if (ends || self.changes(&["uncountedTerminatedPods"])) && has_uncounted {
             let shown = Go::Pointer(UNCOUNTED).write(uncounted);
-            let path = "status.uncountedTerminatedPods";
+            let path = &Path::root("status.uncountedTerminatedPods");
             errors.push(invalid_shown(path, &shown, "must be empty for finished job"));
         }
         errors
@@ -184,7 +186,7 @@ impl Change<'_> {
         let completions = optional(self.new, &["spec", "completions"]);
         let has_limit = present(self.new, &["spec", "backoffLimitPerIndex"]).is_some();
         let wrong = |field: &str, list: &str, detail: String| {
-            FieldError::invalid(format!("status.{field}"), list, detail)
+            FieldError::invalid(Path::STATUS.field(field), list, detail)
         };
         let unread = |field: &str, list: &str| {
             let problem = indexes::count(list, completions?).err()?;
@@ -270,7 +272,7 @@ impl Change<'_> {
             let count = |object| number(object, &["status", field]);
             if !may_decrease && count(self.new) < count(self.old) {
                 let detail = format!("cannot decrease the {field} counter");
-                errors.push(FieldError::invalid(format!("status.{field}"), count(self.new), detail));
+                errors.push(FieldError::invalid(Path::STATUS.field(field), count(self.new), detail));
             }
         }
         let end = |object| status(object, "completionTime");

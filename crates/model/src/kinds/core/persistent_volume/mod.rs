@@ -5,7 +5,7 @@ mod spec;
 
 use serde_json::{Value, json};
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
 use crate::kinds::object::{copy, has, items, keep_all_but_status, map_mut, set_default, text, value};
 use crate::kinds::storage::old_label;
@@ -74,7 +74,7 @@ pub(super) const RULES: KindRules = KindRules {
 
 fn bad_spec(object: &Object) -> Vec<FieldError> {
     match object.get("spec").and_then(Value::as_object) {
-        Some(spec) => bad_volume_spec("spec", spec, Inline::No),
+        Some(spec) => bad_volume_spec(&Path::SPEC, spec, Inline::No),
         None => Vec::new(),
     }
 }
@@ -136,10 +136,11 @@ fn warnings(object: &Object) -> Vec<String> {
     }
     let terms = items(object, &["spec", "nodeAffinity", "required", "nodeSelectorTerms"]).iter().enumerate();
     for (i, term) in terms.filter_map(|(i, term)| term.as_object().map(|term| (i, term))) {
+        let path = Path::SPEC.item("nodeAffinity.required.nodeSelectorTerms", i);
         for (j, expression) in items(term, &["matchExpressions"]).iter().enumerate() {
             let key = expression.get("key").and_then(Value::as_str).unwrap_or_default();
-            let path = format!("spec.nodeAffinity.required.nodeSelectorTerms[{i}].matchExpressions[{j}].key");
-            warnings.extend(old_label(key).map(|advice| format!("{path}: {key} is {advice}")));
+            let path = path.item("matchExpressions", j);
+            warnings.extend(old_label(key).map(|advice| format!("{path}.key: {key} is {advice}")));
         }
     }
     let old = sources::OLD.iter().filter(|(source, ..)| has(object, &["spec", source]));

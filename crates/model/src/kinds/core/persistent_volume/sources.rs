@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{
     entries, has, invalid_for, is_true, items, number, set_default, text, unsupported, value,
@@ -15,14 +15,14 @@ struct Source {
     field: &'static str,
     path: &'static str,
     required: &'static [&'static str],
-    more: fn(&str, &Object) -> Vec<FieldError>,
+    more: fn(&Path<'_>, &Object) -> Vec<FieldError>,
 }
 
 const fn source(
     field: &'static str,
     path: &'static str,
     required: &'static [&'static str],
-    more: fn(&str, &Object) -> Vec<FieldError>,
+    more: fn(&Path<'_>, &Object) -> Vec<FieldError>,
 ) -> Source {
     Source { field, path, required, more }
 }
@@ -101,7 +101,7 @@ pub(super) fn default(spec: &mut Object) {
 }
 
 /// Exactly one kind of storage, and that in order.
-pub(super) fn validate(path: &str, spec: &Object) -> Vec<FieldError> {
+pub(super) fn validate(path: &Path<'_>, spec: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut found = false;
     for source in &SOURCES {
@@ -109,16 +109,16 @@ pub(super) fn validate(path: &str, spec: &Object) -> Vec<FieldError> {
         if found && source.field != "flexVolume" {
             let problem = "may not specify more than 1 volume type";
             let field = if source.field == "cephfs" { "cephFS" } else { source.field };
-            errors.push(FieldError::forbidden(format!("{path}.{field}"), problem));
+            errors.push(FieldError::forbidden(path.field(field), problem));
             continue;
         }
         found = true;
-        let own_path = format!("{path}.{}", source.path);
+        let own_path = path.field(source.path);
         errors.extend(missing(&own_path, own, source.required));
         errors.extend((source.more)(&own_path, own));
         if source.field == "local" && !has(spec, &["nodeAffinity"]) {
             let problem = "Local volume requires node affinity";
-            errors.push(FieldError::required(format!("{path}.nodeAffinity"), problem));
+            errors.push(FieldError::required(path.field("nodeAffinity"), problem));
         }
     }
     if !found {
@@ -127,45 +127,45 @@ pub(super) fn validate(path: &str, spec: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn missing(path: &str, own: &Object, required: &[&str]) -> Vec<FieldError> {
+fn missing(path: &Path<'_>, own: &Object, required: &[&str]) -> Vec<FieldError> {
     let absent =
         required.iter().filter(|field| text(own, &[field]).is_empty() && items(own, &[field]).is_empty());
-    absent.map(|field| FieldError::required(format!("{path}.{field}"), "")).collect()
+    absent.map(|field| FieldError::required(path.field(field), "")).collect()
 }
 
-fn nothing(_: &str, _: &Object) -> Vec<FieldError> {
+fn nothing(_: &Path<'_>, _: &Object) -> Vec<FieldError> {
     Vec::new()
 }
 
-fn back_steps(path: &str, target: &str) -> Vec<FieldError> {
+fn back_steps(path: &Path<'_>, target: &str) -> Vec<FieldError> {
     let back = target.split('/').any(|part| part == "..");
-    let error = || FieldError::invalid(format!("{path}.path"), target, "must not contain '..'");
+    let error = || FieldError::invalid(path.field("path"), target, "must not contain '..'");
     back.then(error).into_iter().collect()
 }
 
-fn bad_host_path(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_host_path(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     const TYPES: [&str; 8] =
         ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
     let mut errors = back_steps(path, text(own, &["path"]));
-    errors.extend(unsupported(format!("{path}.type"), text(own, &["type"]), &TYPES));
+    errors.extend(unsupported(&path.field("type"), text(own, &["type"]), &TYPES));
     errors
 }
 
-fn bad_partition(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_partition(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     let partition = number(own, &["partition"]);
     let fine = (0..=255).contains(&partition);
     let problem = "must be between 1 and 255, inclusive";
-    let error = || FieldError::invalid(format!("{path}.partition"), partition, problem);
+    let error = || FieldError::invalid(path.field("partition"), partition, problem);
     (!fine).then(error).into_iter().collect()
 }
 
-fn bad_nfs(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_nfs(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     let target = text(own, &["path"]);
-    let error = || FieldError::invalid(format!("{path}.path"), target, "must be an absolute path");
+    let error = || FieldError::invalid(path.field("path"), target, "must be an absolute path");
     (!target.starts_with('/')).then(error).into_iter().collect()
 }
 
-fn bad_flocker(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_flocker(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     let (name, uuid) = (text(own, &["datasetName"]), text(own, &["datasetUUID"]));
     let mut errors = Vec::new();
     if name.is_empty() && uuid.is_empty() {
@@ -176,47 +176,47 @@ fn bad_flocker(path: &str, own: &Object) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path, "resource", problem));
     }
     if name.contains('/') {
-        errors.push(FieldError::invalid(format!("{path}.datasetName"), name, "must not contain '/'"));
+        errors.push(FieldError::invalid(path.field("datasetName"), name, "must not contain '/'"));
     }
     errors
 }
 
-fn bad_quobyte(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_quobyte(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     const PAIRS: &str = "must be a host:port pair or multiple pairs separated by commas";
     let registry = text(own, &["registry"]);
     let mut errors = Vec::new();
     if registry.is_empty() {
-        errors.push(FieldError::required(format!("{path}.registry"), PAIRS));
+        errors.push(FieldError::required(path.field("registry"), PAIRS));
     } else if text(own, &["tenant"]).len() >= 65 {
         let problem = "must be a UUID and may not exceed a length of 64 characters";
-        errors.push(FieldError::required(format!("{path}.tenant"), problem));
+        errors.push(FieldError::required(path.field("tenant"), problem));
     } else {
         let bad = registry.split(',').filter(|pair| !pair.contains(':'));
-        errors.extend(bad.map(|_| FieldError::invalid(format!("{path}.registry"), registry, PAIRS)));
+        errors.extend(bad.map(|_| FieldError::invalid(path.field("registry"), registry, PAIRS)));
     }
     errors.extend(missing(path, own, &["volume"]));
     errors
 }
 
-fn bad_iscsi(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_iscsi(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = text(own, &["iqn"]);
     if name.is_empty() {
-        errors.push(FieldError::required(format!("{path}.iqn"), ""));
+        errors.push(FieldError::required(path.field("iqn"), ""));
     } else if !is_initiator(name) {
-        errors.push(FieldError::invalid(format!("{path}.iqn"), name, "must be valid format"));
+        errors.push(FieldError::invalid(path.field("iqn"), name, "must be valid format"));
     }
     errors.extend(bad_unit(path, own));
     let secret = has(own, &["secretRef"]);
     if !secret && (is_true(own, &["chapAuthDiscovery"]) || is_true(own, &["chapAuthSession"])) {
-        errors.push(FieldError::required(format!("{path}.secretRef"), ""));
+        errors.push(FieldError::required(path.field("secretRef"), ""));
     }
     if secret && text(own, &["secretRef", "name"]).is_empty() {
-        errors.push(FieldError::required(format!("{path}.secretRef.name"), ""));
+        errors.push(FieldError::required(path.field("secretRef.name"), ""));
     }
     let initiator = value(own, &["initiatorName"]).and_then(Value::as_str);
     if let Some(initiator) = initiator.filter(|initiator| !is_initiator(initiator)) {
-        errors.push(FieldError::invalid(format!("{path}.initiatorname"), initiator, "must be valid format"));
+        errors.push(FieldError::invalid(path.field("initiatorname"), initiator, "must be valid format"));
     }
     errors
 }
@@ -242,28 +242,28 @@ fn is_initiator(name: &str) -> bool {
     }
 }
 
-fn bad_unit(path: &str, own: &Object) -> Option<FieldError> {
+fn bad_unit(path: &Path<'_>, own: &Object) -> Option<FieldError> {
     let unit = number(own, &["lun"]);
     let fine = (0..=255).contains(&unit);
     let problem = "must be between 0 and 255, inclusive";
-    (!fine).then(|| FieldError::invalid(format!("{path}.lun"), unit, problem))
+    (!fine).then(|| FieldError::invalid(path.field("lun"), unit, problem))
 }
 
 /// A secret has to be named in full, where there is one.
-fn bad_secret(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_secret(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     match own.get("secretRef").and_then(Value::as_object) {
-        Some(secret) => missing(&format!("{path}.secretRef"), secret, &["name", "namespace"]),
+        Some(secret) => missing(&path.field("secretRef"), secret, &["name", "namespace"]),
         None => Vec::new(),
     }
 }
 
-fn bad_channel(path: &str, own: &Object) -> Vec<FieldError> {
-    let path_of_names = format!("{path}.targetWWNs");
+fn bad_channel(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
+    let path_of_names = path.field("targetWWNs");
     let (names, ids) = (items(own, &["targetWWNs"]), items(own, &["wwids"]));
     let mut errors = Vec::new();
     if names.is_empty() && ids.is_empty() {
         let problem = "must specify either targetWWNs or wwids, but not both";
-        errors.push(FieldError::required(path_of_names.as_str(), problem));
+        errors.push(FieldError::required(path_of_names, problem));
     }
     if !names.is_empty() && !ids.is_empty() {
         let problem = "targetWWNs and wwids can not be specified simultaneously";
@@ -274,56 +274,56 @@ fn bad_channel(path: &str, own: &Object) -> Vec<FieldError> {
             errors.extend(bad_unit(path, own));
         } else {
             let problem = "lun is required if targetWWNs is specified";
-            errors.push(FieldError::required(format!("{path}.lun"), problem));
+            errors.push(FieldError::required(path.field("lun"), problem));
         }
     }
     errors
 }
 
-fn bad_options(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_options(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     let reserved = |key: &&String| {
         let domain = format!(".{}", key.split('/').next().unwrap_or_default().to_lowercase());
         domain.ends_with(".kubernetes.io") || domain.ends_with(".k8s.io")
     };
     let problem = "kubernetes.io and k8s.io namespaces are reserved";
     let keys = entries(own, &["options"]).map(|(key, _)| key).filter(reserved);
-    keys.map(|key| FieldError::invalid(format!("{path}.options[{key}]"), key.as_str(), problem)).collect()
+    keys.map(|key| FieldError::invalid(path.field("options").key(key), key.as_str(), problem)).collect()
 }
 
-fn bad_azure_file(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_azure_file(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     let empty = own.get("secretNamespace").is_some_and(|namespace| namespace == "");
-    empty.then(|| FieldError::required(format!("{path}.secretNamespace"), "")).into_iter().collect()
+    empty.then(|| FieldError::required(path.field("secretNamespace"), "")).into_iter().collect()
 }
 
-fn bad_azure_disk(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_azure_disk(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     const MANAGED: &str =
         "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
     const BLOB: &str = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
     let (mode, kind, uri) = (text(own, &["cachingMode"]), text(own, &["kind"]), text(own, &["diskURI"]));
     let mut errors = Vec::new();
-    errors.extend(unsupported(format!("{path}.cachingMode"), mode, &["None", "ReadOnly", "ReadWrite"]));
-    errors.extend(unsupported(format!("{path}.kind"), kind, &["Dedicated", "Managed", "Shared"]));
+    errors.extend(unsupported(&path.field("cachingMode"), mode, &["None", "ReadOnly", "ReadWrite"]));
+    errors.extend(unsupported(&path.field("kind"), kind, &["Dedicated", "Managed", "Shared"]));
     let (start, form) = if kind == "Managed" { ("/subscriptions/", MANAGED) } else { ("https://", BLOB) };
     if !uri.starts_with(start) {
-        errors.push(FieldError::not_supported(format!("{path}.diskURI"), uri, &[form]));
+        errors.push(FieldError::not_supported(path.field("diskURI"), uri, &[form]));
     }
     errors
 }
 
-fn bad_storageos(path: &str, own: &Object) -> Vec<FieldError> {
+fn bad_storageos(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["volumeName", "volumeNamespace"] {
         let name = text(own, &[field]);
         if !name.is_empty() {
-            errors.extend(invalid_for(&format!("{path}.{field}"), name, dns1123_label(name)));
+            errors.extend(invalid_for(&path.field(field), name, dns1123_label(name)));
         }
     }
     errors.extend(bad_secret(path, own));
     errors
 }
 
-fn bad_csi(path: &str, own: &Object) -> Vec<FieldError> {
-    let mut errors = bad_driver_name(&format!("{path}.driver"), text(own, &["driver"]));
+fn bad_csi(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
+    let mut errors = bad_driver_name(&path.field("driver"), text(own, &["driver"]));
     errors.extend(missing(path, own, &["volumeHandle"]));
     for field in [
         "controllerPublishSecretRef",
@@ -332,7 +332,7 @@ fn bad_csi(path: &str, own: &Object) -> Vec<FieldError> {
         "nodeExpandSecretRef",
     ] {
         if let Some(secret) = own.get(field).and_then(Value::as_object) {
-            errors.extend(missing(&format!("{path}.{field}"), secret, &["name", "namespace"]));
+            errors.extend(missing(&path.field(field), secret, &["name", "namespace"]));
         }
     }
     errors

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::sources;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::core::node_selector::bad_node_selector;
 use crate::kinds::object::{entries, has, invalid_for, items, text, unsupported, value};
@@ -22,7 +22,7 @@ pub enum Inline {
 }
 
 /// What is wrong with access modes.
-pub fn bad_modes(path: &str, modes: &[Value]) -> Vec<FieldError> {
+pub fn bad_modes(path: &Path<'_>, modes: &[Value]) -> Vec<FieldError> {
     let modes = || modes.iter().map(|mode| mode.as_str().unwrap_or_default());
     let mut errors: Vec<FieldError> =
         modes().filter_map(|mode| unsupported(path, mode, &ACCESS_MODES)).collect();
@@ -34,33 +34,32 @@ pub fn bad_modes(path: &str, modes: &[Value]) -> Vec<FieldError> {
 }
 
 /// What is wrong with the description of a volume.
-pub fn bad_volume_spec(path: &str, spec: &Object, inline: Inline) -> Vec<FieldError> {
+pub fn bad_volume_spec(path: &Path<'_>, spec: &Object, inline: Inline) -> Vec<FieldError> {
     const NOT_INLINE: &str = "may not be specified in the context of inline volumes";
-    let at = |field: &str| format!("{path}.{field}");
     let inline = inline == Inline::Yes;
     let mut errors = Vec::new();
     if inline {
         let foreign = ["claimRef", "capacity"].into_iter().filter(|field| has(spec, &[field]));
-        errors.extend(foreign.map(|field| FieldError::forbidden(at(field), NOT_INLINE)));
+        errors.extend(foreign.map(|field| FieldError::forbidden(path.field(field), NOT_INLINE)));
         if !has(spec, &["csi"]) {
             let problem = "has to be specified in the context of inline volumes";
-            errors.push(FieldError::required(at("csi"), problem));
+            errors.push(FieldError::required(path.field("csi"), problem));
         }
     }
     let modes = items(spec, &["accessModes"]);
     if modes.is_empty() {
-        errors.push(FieldError::required(at("accessModes"), ""));
+        errors.push(FieldError::required(path.field("accessModes"), ""));
     }
-    errors.extend(bad_modes(&at("accessModes"), modes));
+    errors.extend(bad_modes(&path.field("accessModes"), modes));
     if !inline {
-        errors.extend(bad_capacity(&at("capacity"), spec));
+        errors.extend(bad_capacity(&path.field("capacity"), spec));
     }
-    errors.extend(bad_policy(&at("persistentVolumeReclaimPolicy"), spec, inline));
+    errors.extend(bad_policy(&path.field("persistentVolumeReclaimPolicy"), spec, inline));
     if let Some(affinity) = value(spec, &["nodeAffinity"]).filter(|affinity| !affinity.is_null()) {
         if inline {
-            errors.push(FieldError::forbidden(at("nodeAffinity"), NOT_INLINE));
+            errors.push(FieldError::forbidden(path.field("nodeAffinity"), NOT_INLINE));
         } else {
-            errors.extend(bad_affinity(&at("nodeAffinity"), affinity));
+            errors.extend(bad_affinity(&path.field("nodeAffinity"), affinity));
         }
     }
     errors.extend(sources::validate(path, spec));
@@ -69,19 +68,19 @@ pub fn bad_volume_spec(path: &str, spec: &Object, inline: Inline) -> Vec<FieldEr
         && text(spec, &["persistentVolumeReclaimPolicy"]) == "Recycle"
     {
         let problem = "may not be 'recycle' for a hostPath mount of '/'";
-        errors.push(FieldError::forbidden(at("persistentVolumeReclaimPolicy"), problem));
+        errors.push(FieldError::forbidden(path.field("persistentVolumeReclaimPolicy"), problem));
     }
     let class = text(spec, &["storageClassName"]);
     if !class.is_empty() && inline {
-        errors.push(FieldError::forbidden(at("storageClassName"), NOT_INLINE));
+        errors.push(FieldError::forbidden(path.field("storageClassName"), NOT_INLINE));
     } else if !class.is_empty() {
-        errors.extend(invalid_for(&at("storageClassName"), class, dns1123_subdomain(class)));
+        errors.extend(invalid_for(&path.field("storageClassName"), class, dns1123_subdomain(class)));
     }
     errors.extend(bad_mode_and_class(path, spec, inline));
     errors
 }
 
-fn bad_capacity(path: &str, spec: &Object) -> Vec<FieldError> {
+fn bad_capacity(path: &Path<'_>, spec: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let capacity = value(spec, &["capacity"]).cloned().unwrap_or_default();
     let count = entries(spec, &["capacity"]).count();
@@ -92,14 +91,14 @@ fn bad_capacity(path: &str, spec: &Object) -> Vec<FieldError> {
         errors.push(FieldError::not_supported(path, capacity, &["storage"]));
     }
     for (resource, amount) in entries(spec, &["capacity"]) {
-        let (path, amount) = (format!("{path}[{resource}]"), amount.as_str().unwrap_or_default());
+        let (path, amount) = (path.key(resource), amount.as_str().unwrap_or_default());
         errors.extend(bad_amount(&path, amount));
         errors.extend(not_positive(&path, amount));
     }
     errors
 }
 
-fn bad_policy(path: &str, spec: &Object, inline: bool) -> Option<FieldError> {
+fn bad_policy(path: &Path<'_>, spec: &Object, inline: bool) -> Option<FieldError> {
     match text(spec, &["persistentVolumeReclaimPolicy"]) {
         "" => None,
         "Retain" if inline => None,
@@ -110,30 +109,29 @@ fn bad_policy(path: &str, spec: &Object, inline: bool) -> Option<FieldError> {
     }
 }
 
-fn bad_affinity(path: &str, affinity: &Value) -> Vec<FieldError> {
-    let path = format!("{path}.required");
+fn bad_affinity(path: &Path<'_>, affinity: &Value) -> Vec<FieldError> {
+    let path = path.field("required");
     match affinity.get("required") {
         Some(required) => bad_node_selector(&path, required),
         None => vec![FieldError::required(path, "must specify required node constraints")],
     }
 }
 
-fn bad_mode_and_class(path: &str, spec: &Object, inline: bool) -> Vec<FieldError> {
-    let at = |field: &str| format!("{path}.{field}");
+fn bad_mode_and_class(path: &Path<'_>, spec: &Object, inline: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match value(spec, &["volumeMode"]).and_then(Value::as_str) {
         Some(mode) if inline && mode != "Filesystem" => {
             let problem = "may not specify volumeMode other than Filesystem in the context of inline volumes";
-            errors.push(FieldError::forbidden(at("volumeMode"), problem));
+            errors.push(FieldError::forbidden(path.field("volumeMode"), problem));
         }
         Some(mode) if !inline => {
-            errors.extend(unsupported(at("volumeMode"), mode, &["Block", "Filesystem"]));
+            errors.extend(unsupported(&path.field("volumeMode"), mode, &["Block", "Filesystem"]));
         }
         _ => {}
     }
     let class = value(spec, &["volumeAttributesClassName"]).and_then(Value::as_str);
     if let Some(class) = class.filter(|_| !inline) {
-        let class_path = at("volumeAttributesClassName");
+        let class_path = path.field("volumeAttributesClassName");
         if class.is_empty() {
             errors.push(FieldError::required(class_path, "an empty string is disallowed"));
         } else {
@@ -141,7 +139,7 @@ fn bad_mode_and_class(path: &str, spec: &Object, inline: bool) -> Vec<FieldError
         }
         if !has(spec, &["csi"]) {
             let problem = "has to be specified when using volumeAttributesClassName";
-            errors.push(FieldError::required(at("csi"), problem));
+            errors.push(FieldError::required(path.field("csi"), problem));
         }
     }
     errors

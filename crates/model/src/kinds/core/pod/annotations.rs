@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::fields::{Errors, all_containers, descending, invalid, object, under};
+use super::fields::{Errors, all_containers, descending, invalid, object};
 use super::scheduling::check_tolerations;
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::json;
 use crate::kinds::Object;
 use crate::kinds::object::{entries, text};
@@ -24,7 +24,7 @@ pub const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
 
 /// What is wrong with labels.
-pub fn check_labels(errors: &mut Errors, labels: Option<&Value>, path: &str) {
+pub fn check_labels(errors: &mut Errors, labels: Option<&Value>, path: &Path<'_>) {
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
         invalid(errors, path, key, qualified_name(key));
@@ -33,7 +33,7 @@ pub fn check_labels(errors: &mut Errors, labels: Option<&Value>, path: &str) {
 }
 
 /// What is wrong with the annotations in metadata.
-pub fn check_annotations(errors: &mut Errors, metadata: &Object, path: &str) {
+pub fn check_annotations(errors: &mut Errors, metadata: &Object, path: &Path<'_>) {
     let mut size = 0;
     for (key, value) in entries(metadata, &["annotations"]) {
         invalid(errors, path, key, qualified_name(&key.to_lowercase()));
@@ -45,41 +45,37 @@ pub fn check_annotations(errors: &mut Errors, metadata: &Object, path: &str) {
 }
 
 /// What is wrong with the annotations that pods know.
-pub fn check_known(errors: &mut Errors, metadata: &Object, spec: &Object, path: &str) {
+pub fn check_known(errors: &mut Errors, metadata: &Object, spec: &Object, path: &Path<'_>) {
     let Some(annotations) = object(metadata, "annotations") else { return };
     if let Some(value) = annotations.get(MIRROR).filter(|_| text(spec, &["nodeName"]).is_empty()) {
         let rule = "must set spec.nodeName if mirror pod annotation is set";
-        errors.push(FieldError::invalid(format!("{path}[{MIRROR}]"), value.clone(), rule));
+        errors.push(FieldError::invalid(path.key(MIRROR), value.clone(), rule));
     }
     if let Some(Value::String(tolerations)) = annotations.get(TOLERATIONS)
         && let Ok(parsed) = json::parse(tolerations.as_bytes())
     {
         let mut holder = Object::new();
         holder.insert("tolerations".to_owned(), parsed.value);
-        check_tolerations(errors, &holder, &under(path, TOLERATIONS));
+        check_tolerations(errors, &holder, &path.field(TOLERATIONS));
     }
     if let Some(Value::String(cost)) = annotations.get(DELETION_COST)
         && (cost.parse::<i32>().is_err() || cost.starts_with('+') || (cost.starts_with('0') && cost != "0"))
     {
-        errors.push(FieldError::invalid(
-            format!("{path}[{DELETION_COST}]"),
-            cost.as_str(),
-            "must be a 32bit integer",
-        ));
+        errors.push(FieldError::invalid(path.key(DELETION_COST), cost.as_str(), "must be a 32bit integer"));
     }
     for (key, value) in annotations {
         let value = value.as_str().unwrap_or_default();
         if key == SECCOMP_POD || key.starts_with(SECCOMP_CONTAINER) {
-            check_seccomp(errors, value, &under(path, key));
+            check_seccomp(errors, value, &path.field(key));
         }
     }
     for (key, value) in annotations {
         let (Some(name), value) = (key.strip_prefix(APP_ARMOR), value.as_str().unwrap_or_default()) else {
             continue;
         };
-        let path = format!("{path}[{key}]");
-        if !all_containers(spec, "").any(|(_, container)| text(container, &["name"]) == name) {
-            errors.push(FieldError::invalid(path.as_str(), name, "container not found"));
+        let path = path.key(key);
+        if !all_containers(spec, &Path::OBJECT).any(|(_, container)| text(container, &["name"]) == name) {
+            errors.push(FieldError::invalid(path, name, "container not found"));
         }
         if !["", "runtime/default", "unconfined"].contains(&value) && !value.starts_with("localhost/") {
             let problem = format!("invalid AppArmor profile name: {}", quote(value));
@@ -88,7 +84,7 @@ pub fn check_known(errors: &mut Errors, metadata: &Object, spec: &Object, path: 
     }
 }
 
-fn check_seccomp(errors: &mut Errors, profile: &str, path: &str) {
+fn check_seccomp(errors: &mut Errors, profile: &str, path: &Path<'_>) {
     match profile {
         "runtime/default" | "docker/default" | "unconfined" => {}
         profile => match profile.strip_prefix("localhost/") {
@@ -99,17 +95,17 @@ fn check_seccomp(errors: &mut Errors, profile: &str, path: &str) {
 }
 
 /// Annotations that say something else than the fields that took their place.
-pub fn check_agreement(errors: &mut Errors, metadata: &Object, spec: &Object, path: &str) {
+pub fn check_agreement(errors: &mut Errors, metadata: &Object, spec: &Object, path: &Path<'_>) {
     let Some(annotations) = object(metadata, "annotations") else { return };
     let annotation = |key: &str| annotations.get(key).and_then(Value::as_str);
     let profile = |of, field| object(of, "securityContext").and_then(|context| object(context, field));
     if let (Some(profile), Some(said)) = (profile(spec, "seccompProfile"), annotation(SECCOMP_POD)) {
-        disagreement(errors, profile, said, "seccomp", &under(path, "securityContext.seccompProfile"));
+        disagreement(errors, profile, said, "seccomp", &path.field("securityContext.seccompProfile"));
     }
     for (path, container) in all_containers(spec, path) {
         let said = annotation(&format!("{SECCOMP_CONTAINER}{}", text(container, &["name"])));
         if let (Some(profile), Some(said)) = (profile(container, "seccompProfile"), said) {
-            disagreement(errors, profile, said, "seccomp", &under(&path, "securityContext.seccompProfile"));
+            disagreement(errors, profile, said, "seccomp", &path.field("securityContext.seccompProfile"));
         }
     }
     if text(spec, &["os", "name"]) == "windows" {
@@ -119,12 +115,12 @@ pub fn check_agreement(errors: &mut Errors, metadata: &Object, spec: &Object, pa
         let said = annotation(&format!("{APP_ARMOR}{}", text(container, &["name"])));
         let own = profile(container, "appArmorProfile").or_else(|| profile(spec, "appArmorProfile"));
         if let (Some(profile), Some(said)) = (own, said) {
-            disagreement(errors, profile, said, "apparmor", &under(&path, "securityContext.appArmorProfile"));
+            disagreement(errors, profile, said, "apparmor", &path.field("securityContext.appArmorProfile"));
         }
     }
 }
 
-fn disagreement(errors: &mut Errors, profile: &Object, said: &str, what: &str, path: &str) {
+fn disagreement(errors: &mut Errors, profile: &Object, said: &str, what: &str, path: &Path<'_>) {
     let agrees = match text(profile, &["type"]) {
         "Unconfined" => said == "unconfined",
         "RuntimeDefault" => said == "runtime/default" || (what == "seccomp" && said == "docker/default"),
@@ -133,7 +129,7 @@ fn disagreement(errors: &mut Errors, profile: &Object, said: &str, what: &str, p
             Some(local) if local == text(profile, &["localhostProfile"]) => true,
             Some(_) => {
                 let rule = format!("{what} profile in annotation and field must match");
-                errors.push(FieldError::forbidden(under(path, "localhostProfile"), rule));
+                errors.push(FieldError::forbidden(path.field("localhostProfile"), rule));
                 return;
             }
         },
@@ -141,6 +137,6 @@ fn disagreement(errors: &mut Errors, profile: &Object, said: &str, what: &str, p
     };
     if !agrees {
         let rule = format!("{what} type in annotation and field must match");
-        errors.push(FieldError::forbidden(under(path, "type"), rule));
+        errors.push(FieldError::forbidden(path.field("type"), rule));
     }
 }

@@ -5,15 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::env;
-use super::fields::{
-    Errors, at, invalid, object, objects, one_of, require, require_one_of, set_text, texts, under,
-};
+use super::fields::{Errors, invalid, object, objects, one_of, require, require_one_of, set_text, texts};
 use super::handlers::{check_lifecycle, check_probes};
 use super::mounts;
 use super::resources;
 use super::security;
 use super::volumes::Volumes;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::address::{bad_port, bad_port_name};
 use crate::kinds::object::{items, number, text};
@@ -48,13 +46,13 @@ impl Surroundings<'_> {
 }
 
 /// What is wrong with the containers of a pod, of all kinds.
-pub fn check(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
-    check_regular(errors, around, &under(path, "containers"));
-    check_first(errors, around, &under(path, "initContainers"));
-    check_later(errors, around, &under(path, "ephemeralContainers"));
+pub fn check(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) {
+    check_regular(errors, around, &path.field("containers"));
+    check_first(errors, around, &path.field("initContainers"));
+    check_later(errors, around, &path.field("ephemeralContainers"));
 }
 
-fn check_regular(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
+fn check_regular(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) {
     if items(around.spec, &["containers"]).is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
@@ -62,11 +60,11 @@ fn check_regular(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
     let mut names = BTreeSet::new();
     let grace = around.grace();
     for (index, container) in objects(around.spec, "containers") {
-        let path = at(path, index);
+        let path = path.at(index);
         check_common(errors, around, container, &path);
         let name = text(container, &["name"]);
         if !names.insert(name) {
-            errors.push(FieldError::duplicate(under(&path, "name"), name));
+            errors.push(FieldError::duplicate(path.field("name"), name));
         }
         check_lifecycle(errors, container, &path, grace);
         check_probes(errors, container, &path, grace);
@@ -74,24 +72,24 @@ fn check_regular(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
     }
     let mut ports = BTreeSet::new();
     for (index, container) in objects(around.spec, "containers") {
-        host_port_conflicts(errors, container, &at(path, index), &mut ports);
+        host_port_conflicts(errors, container, &path.at(index), &mut ports);
     }
 }
 
-fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
+fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) {
     let mut names: BTreeSet<&str> =
         objects(around.spec, "containers").map(|(_, container)| text(container, &["name"])).collect();
     let grace = around.grace();
     for (index, container) in objects(around.spec, "initContainers") {
         let list = path;
-        let path = at(path, index);
+        let path = path.at(index);
         check_common(errors, around, container, &path);
         let policy = set_text(container, "restartPolicy");
         if policy == Some("Always") {
             if !items(container, &["restartPolicyRules"]).is_empty() {
                 let rule =
                     "restartPolicyRules are not allowed for init containers with restart policy Always";
-                errors.push(FieldError::forbidden(under(&path, "restartPolicyRules"), rule));
+                errors.push(FieldError::forbidden(path.field("restartPolicyRules"), rule));
             }
         } else if policy.is_some() {
             check_restart(errors, container, &path);
@@ -100,12 +98,12 @@ fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
         }
         let name = text(container, &["name"]);
         if names.contains(name) {
-            errors.push(FieldError::duplicate(under(&path, "name"), name));
+            errors.push(FieldError::duplicate(path.field("name"), name));
         } else if !name.is_empty() {
             names.insert(name);
         }
         // They run one after the other, and Kubernetes names each of them the first.
-        host_port_conflicts(errors, container, &format!("{list}[0]"), &mut BTreeSet::new());
+        host_port_conflicts(errors, container, &list.at(0), &mut BTreeSet::new());
         if policy == Some("Always") {
             check_lifecycle(errors, container, &path, grace);
             check_probes(errors, container, &path, grace);
@@ -113,7 +111,7 @@ fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
             for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
                 if container.contains_key(field) {
                     let rule = "may not be set for init containers without restartPolicy=Always";
-                    errors.push(FieldError::forbidden(under(&path, field), rule));
+                    errors.push(FieldError::forbidden(path.field(field), rule));
                 }
             }
         }
@@ -133,21 +131,21 @@ const NOT_LATER: [&str; 9] = [
     "lifecycle",
 ];
 
-fn check_later(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
+fn check_later(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) {
     let of = |field| objects(around.spec, field).map(|(_, container)| text(container, &["name"]));
     let others: BTreeSet<&str> = of("containers").chain(of("initContainers")).collect();
     let mut names = others.clone();
     for (index, container) in objects(around.spec, "ephemeralContainers") {
-        let path = at(path, index);
+        let path = path.at(index);
         check_common(errors, around, container, &path);
         check_image_spaces(errors, container, &path);
         let name = text(container, &["name"]);
         if !names.insert(name) {
-            errors.push(FieldError::duplicate(under(&path, "name"), name));
+            errors.push(FieldError::duplicate(path.field("name"), name));
         }
         let target = text(container, &["targetContainerName"]);
         if !target.is_empty() && !others.contains(target) {
-            errors.push(FieldError::not_found(under(&path, "targetContainerName"), target));
+            errors.push(FieldError::not_found(path.field("targetContainerName"), target));
         }
         let rule = "cannot be set for an Ephemeral Container";
         for field in NOT_LATER {
@@ -156,13 +154,13 @@ fn check_later(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
                 value => value.is_some(),
             };
             if is_set {
-                errors.push(FieldError::forbidden(under(&path, field), rule));
+                errors.push(FieldError::forbidden(path.field(field), rule));
             }
         }
         for (at, mount) in objects(container, "volumeMounts") {
             for field in ["subPath", "subPathExpr"] {
                 if !text(mount, &[field]).is_empty() {
-                    errors.push(FieldError::forbidden(format!("{path}.volumeMounts[{at}].{field}"), rule));
+                    errors.push(FieldError::forbidden(path.item("volumeMounts", at).field(field), rule));
                 }
             }
         }
@@ -170,64 +168,69 @@ fn check_later(errors: &mut Errors, around: &Surroundings<'_>, path: &str) {
 }
 
 /// Pods, other than templates, have no spaces around their images.
-pub fn check_image_spaces(errors: &mut Errors, container: &Object, path: &str) {
+pub fn check_image_spaces(errors: &mut Errors, container: &Object, path: &Path<'_>) {
     let image = text(container, &["image"]);
     if image.trim() != image {
         let rule = "must not have leading or trailing whitespace";
-        errors.push(FieldError::invalid(under(path, "image"), image, rule));
+        errors.push(FieldError::invalid(path.field("image"), image, rule));
     }
 }
 
-fn check_common(errors: &mut Errors, around: &Surroundings<'_>, container: &Object, path: &str) {
+fn check_common(errors: &mut Errors, around: &Surroundings<'_>, container: &Object, path: &Path<'_>) {
     match text(container, &["name"]) {
-        "" => errors.push(FieldError::required(under(path, "name"), "")),
-        name => invalid(errors, &under(path, "name"), name, dns1123_label(name)),
+        "" => errors.push(FieldError::required(path.field("name"), "")),
+        name => invalid(errors, &path.field("name"), name, dns1123_label(name)),
     }
     require(errors, container, path, "image");
     require_one_of(errors, container, path, "terminationMessagePolicy", &MESSAGE_POLICIES);
-    check_ports(errors, container, &under(path, "ports"));
+    check_ports(errors, container, &path.field("ports"));
     env::check(errors, container, path);
     mounts::check(errors, container, path, around.volumes);
     require_one_of(errors, container, path, "imagePullPolicy", &PULL_POLICIES);
     if let Some(resources) = object(container, "resources") {
-        resources::check_container(errors, resources, &under(path, "resources"), around.claims);
+        resources::check_container(errors, resources, &path.field("resources"), around.claims);
     }
     check_resize_policy(
         errors,
         container,
-        &under(path, "resizePolicy"),
+        &path.field("resizePolicy"),
         text(around.spec, &["restartPolicy"]),
     );
     if let Some(context) = object(container, "securityContext") {
-        security::check_container(errors, context, &under(path, "securityContext"), around.uses_host_users());
+        security::check_container(errors, context, &path.field("securityContext"), around.uses_host_users());
     }
 }
 
-fn check_ports(errors: &mut Errors, container: &Object, path: &str) {
+fn check_ports(errors: &mut Errors, container: &Object, path: &Path<'_>) {
     let mut names = BTreeSet::new();
     for (index, port) in objects(container, "ports") {
-        let path = at(path, index);
+        let path = path.at(index);
         let name = text(port, &["name"]);
         if !name.is_empty() {
-            let problems = bad_port_name(&under(&path, "name"), name);
+            let problems = bad_port_name(&path.field("name"), name);
             if problems.is_empty() && !names.insert(name) {
-                errors.push(FieldError::duplicate(under(&path, "name"), name));
+                errors.push(FieldError::duplicate(path.field("name"), name));
             }
             errors.extend(problems);
         }
         match number(port, &["containerPort"]) {
-            0 => errors.push(FieldError::required(under(&path, "containerPort"), "")),
-            number => errors.extend(bad_port(under(&path, "containerPort"), number)),
+            0 => errors.push(FieldError::required(path.field("containerPort"), "")),
+            number => errors.extend(bad_port(&path.field("containerPort"), number)),
         }
         match number(port, &["hostPort"]) {
             0 => {}
-            number => errors.extend(bad_port(under(&path, "hostPort"), number)),
+            number => errors.extend(bad_port(&path.field("hostPort"), number)),
         }
         require_one_of(errors, port, &path, "protocol", &PROTOCOLS);
     }
 }
 
-fn host_port_conflicts(errors: &mut Errors, container: &Object, path: &str, taken: &mut BTreeSet<String>) {
+fn host_port_conflicts(
+    errors: &mut Errors,
+    container: &Object,
+    path: &Path<'_>,
+    taken: &mut BTreeSet<String>,
+) {
     for (index, port) in objects(container, "ports") {
         let number = number(port, &["hostPort"]);
         if number == 0 {
@@ -235,19 +238,19 @@ fn host_port_conflicts(errors: &mut Errors, container: &Object, path: &str, take
         }
         let key = format!("{}/{}/{number}", text(port, &["protocol"]), text(port, &["hostIP"]));
         if taken.contains(&key) {
-            errors.push(FieldError::duplicate(format!("{path}.ports[{index}].hostPort"), key));
+            errors.push(FieldError::duplicate(path.item("ports", index).field("hostPort"), key));
         } else {
             taken.insert(key);
         }
     }
 }
 
-fn check_resize_policy(errors: &mut Errors, container: &Object, path: &str, pod_restart: &str) {
+fn check_resize_policy(errors: &mut Errors, container: &Object, path: &Path<'_>, pod_restart: &str) {
     let mut seen = BTreeSet::new();
     for (index, policy) in objects(container, "resizePolicy") {
         let (resource, restart) = (text(policy, &["resourceName"]), text(policy, &["restartPolicy"]));
         if !seen.insert(resource) {
-            errors.push(FieldError::duplicate(at(path, index), resource));
+            errors.push(FieldError::duplicate(path.at(index), resource));
         }
         let named: [(&str, &[&str]); 2] =
             [(resource, &["cpu", "memory"]), (restart, &["NotRequired", "RestartContainer"])];
@@ -264,33 +267,33 @@ fn check_resize_policy(errors: &mut Errors, container: &Object, path: &str, pod_
     }
 }
 
-fn rules_without_policy(path: &str) -> FieldError {
+fn rules_without_policy(path: &Path<'_>) -> FieldError {
     let rule = "must specify restartPolicy when restart rules are used";
-    FieldError::required(under(path, "restartPolicy"), rule)
+    FieldError::required(path.field("restartPolicy"), rule)
 }
 
 /// What is wrong with when a container is started again.
-fn check_restart(errors: &mut Errors, container: &Object, path: &str) {
+fn check_restart(errors: &mut Errors, container: &Object, path: &Path<'_>) {
     let rules = items(container, &["restartPolicyRules"]);
     match set_text(container, "restartPolicy") {
         None if rules.is_empty() => return,
         None => errors.push(rules_without_policy(path)),
-        Some(policy) => one_of(errors, &under(path, "restartPolicy"), policy, &RESTART_POLICIES),
+        Some(policy) => one_of(errors, &path.field("restartPolicy"), policy, &RESTART_POLICIES),
     }
     if rules.len() > RULES_MAX {
-        errors.push(FieldError::too_long(under(path, "restartPolicyRules"), RULES_MAX));
+        errors.push(FieldError::too_long(path.field("restartPolicyRules"), RULES_MAX));
     }
     for (index, rule) in objects(container, "restartPolicyRules") {
-        let path = format!("{path}.restartPolicyRules[{index}]");
-        one_of(errors, &under(&path, "action"), text(rule, &["action"]), &["Restart"]);
+        let path = path.item("restartPolicyRules", index);
+        one_of(errors, &path.field("action"), text(rule, &["action"]), &["Restart"]);
         let Some(codes) = object(rule, "exitCodes") else {
-            errors.push(FieldError::required(under(&path, "exitCodes"), "must be specified"));
+            errors.push(FieldError::required(path.field("exitCodes"), "must be specified"));
             continue;
         };
-        let path = under(&path, "exitCodes");
-        one_of(errors, &under(&path, "operator"), text(codes, &["operator"]), &["In", "NotIn"]);
+        let path = path.field("exitCodes");
+        one_of(errors, &path.field("operator"), text(codes, &["operator"]), &["In", "NotIn"]);
         if texts(codes, "values").count() > EXIT_CODES_MAX {
-            errors.push(FieldError::too_long(under(&path, "values"), EXIT_CODES_MAX));
+            errors.push(FieldError::too_long(path.field("values"), EXIT_CODES_MAX));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Variables of containers and where their values come from.
 
-use super::fields::{Errors, at, invalid, no_backsteps, object, objects, under};
-use crate::error::FieldError;
+use super::fields::{Errors, invalid, no_backsteps, object, objects};
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::core::data::key_problems;
 use crate::kinds::object::text;
@@ -39,19 +39,19 @@ const UNITS: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi"
 const UNITS_RULE: &str = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the";
 
 /// What is wrong with the variables of a container.
-pub fn check(errors: &mut Errors, container: &Object, path: &str) {
-    let list = under(path, "env");
+pub fn check(errors: &mut Errors, container: &Object, path: &Path<'_>) {
+    let list = path.field("env");
     for (index, variable) in objects(container, "env") {
-        let path = at(&list, index);
+        let path = list.at(index);
         match text(variable, &["name"]) {
-            "" => errors.push(FieldError::required(under(&path, "name"), "")),
-            name => invalid(errors, &under(&path, "name"), name, name_problems(name)),
+            "" => errors.push(FieldError::required(path.field("name"), "")),
+            name => invalid(errors, &path.field("name"), name, name_problems(name)),
         }
         if let Some(from) = object(variable, "valueFrom") {
-            check_value_from(errors, variable, from, &under(&path, "valueFrom"));
+            check_value_from(errors, variable, from, &path.field("valueFrom"));
         }
     }
-    check_env_from(errors, container, &under(path, "envFrom"));
+    check_env_from(errors, container, &path.field("envFrom"));
 }
 
 fn name_problems(name: &str) -> Vec<String> {
@@ -65,24 +65,24 @@ fn name_problems(name: &str) -> Vec<String> {
     ]
 }
 
-fn check_value_from(errors: &mut Errors, variable: &Object, from: &Object, path: &str) {
+fn check_value_from(errors: &mut Errors, variable: &Object, from: &Object, path: &Path<'_>) {
     let mut sources = 0;
     if let Some(field) = object(from, "fieldRef") {
         sources += 1;
-        check_field(errors, field, &under(path, "fieldRef"), &VARIABLE_FIELDS);
+        check_field(errors, field, &path.field("fieldRef"), &VARIABLE_FIELDS);
     }
     if let Some(amount) = object(from, "resourceFieldRef") {
         sources += 1;
-        check_amount(errors, amount, &under(path, "resourceFieldRef"), false);
+        check_amount(errors, amount, &path.field("resourceFieldRef"), false);
     }
     for field in ["configMapKeyRef", "secretKeyRef"] {
         let Some(key) = object(from, field) else { continue };
         sources += 1;
-        check_key(errors, key, &under(path, field));
+        check_key(errors, key, &path.field(field));
     }
     if let Some(file) = object(from, "fileKeyRef") {
         sources += 1;
-        check_file_key(errors, file, &under(path, "fileKeyRef"));
+        check_file_key(errors, file, &path.field("fileKeyRef"));
     }
     let problem = match sources {
         0 => {
@@ -95,45 +95,45 @@ fn check_value_from(errors: &mut Errors, variable: &Object, from: &Object, path:
     errors.push(FieldError::invalid(path, "", problem));
 }
 
-fn check_key(errors: &mut Errors, selector: &Object, path: &str) {
+fn check_key(errors: &mut Errors, selector: &Object, path: &Path<'_>) {
     let (name, key) = (text(selector, &["name"]), text(selector, &["key"]));
-    invalid(errors, &under(path, "name"), name, dns1123_subdomain(name));
+    invalid(errors, &path.field("name"), name, dns1123_subdomain(name));
     match key {
-        "" => errors.push(FieldError::required(under(path, "key"), "")),
-        key => invalid(errors, &under(path, "key"), key, key_problems(key)),
+        "" => errors.push(FieldError::required(path.field("key"), "")),
+        key => invalid(errors, &path.field("key"), key, key_problems(key)),
     }
 }
 
-fn check_file_key(errors: &mut Errors, selector: &Object, path: &str) {
+fn check_file_key(errors: &mut Errors, selector: &Object, path: &Path<'_>) {
     match text(selector, &["key"]) {
-        "" => errors.push(FieldError::required(under(path, "key"), "")),
-        key => invalid(errors, &under(path, "key"), key, name_problems(key)),
+        "" => errors.push(FieldError::required(path.field("key"), "")),
+        key => invalid(errors, &path.field("key"), key, name_problems(key)),
     }
     match text(selector, &["volumeName"]) {
-        "" => errors.push(FieldError::required(under(path, "volumeName"), "")),
-        name => invalid(errors, &under(path, "volumeName"), name, dns1123_label(name)),
+        "" => errors.push(FieldError::required(path.field("volumeName"), "")),
+        name => invalid(errors, &path.field("volumeName"), name, dns1123_label(name)),
     }
     match text(selector, &["path"]) {
-        "" => errors.push(FieldError::required(under(path, "path"), "")),
-        target => no_backsteps(errors, &under(path, "path"), target),
+        "" => errors.push(FieldError::required(path.field("path"), "")),
+        target => no_backsteps(errors, &path.field("path"), target),
     }
 }
 
-fn check_env_from(errors: &mut Errors, container: &Object, list: &str) {
+fn check_env_from(errors: &mut Errors, container: &Object, list: &Path<'_>) {
     for (index, from) in objects(container, "envFrom") {
-        let path = at(list, index);
+        let path = list.at(index);
         let prefix = text(from, &["prefix"]);
-        invalid(errors, &under(&path, "prefix"), prefix, name_problems(prefix));
+        invalid(errors, &path.field("prefix"), prefix, name_problems(prefix));
         let mut sources = 0;
         for field in ["configMapRef", "secretRef"] {
             let Some(reference) = object(from, field) else { continue };
             sources += 1;
             match text(reference, &["name"]) {
-                "" => errors.push(FieldError::required(format!("{path}.{field}.name"), "")),
+                "" => errors.push(FieldError::required(path.field(field).field("name"), "")),
                 // A dash at the end is fine, as if it were the beginning of a generated name.
                 name => {
                     let problems = crate::names::NameRule::Dns1123Subdomain.check_prefix(name);
-                    invalid(errors, &format!("{path}.{field}.name"), name, problems);
+                    invalid(errors, &path.field(field).field("name"), name, problems);
                 }
             }
         }
@@ -147,21 +147,21 @@ fn check_env_from(errors: &mut Errors, container: &Object, list: &str) {
 }
 
 /// What is wrong with a file that shows a part of its pod.
-pub fn check_file(errors: &mut Errors, file: &Object, path: &str) {
+pub fn check_file(errors: &mut Errors, file: &Object, path: &Path<'_>) {
     let target = text(file, &["path"]);
     if target.is_empty() {
-        errors.push(FieldError::required(under(path, "path"), ""));
+        errors.push(FieldError::required(path.field("path"), ""));
     }
-    super::fields::local_path(errors, &under(path, "path"), target);
+    super::fields::local_path(errors, &path.field("path"), target);
     match (object(file, "fieldRef"), object(file, "resourceFieldRef")) {
         (Some(field), other) => {
-            check_field(errors, field, &under(path, "fieldRef"), &FILE_FIELDS);
+            check_field(errors, field, &path.field("fieldRef"), &FILE_FIELDS);
             if other.is_some() {
                 let rule = "fieldRef and resourceFieldRef can not be specified simultaneously";
                 errors.push(FieldError::invalid(path, "resource", rule));
             }
         }
-        (None, Some(amount)) => check_amount(errors, amount, &under(path, "resourceFieldRef"), true),
+        (None, Some(amount)) => check_amount(errors, amount, &path.field("resourceFieldRef"), true),
         (None, None) => {
             errors.push(FieldError::required(path, "one of fieldRef and resourceFieldRef is required"));
         }
@@ -169,18 +169,18 @@ pub fn check_file(errors: &mut Errors, file: &Object, path: &str) {
     super::fields::file_mode(errors, file, path, "mode");
 }
 
-fn check_field(errors: &mut Errors, selector: &Object, path: &str, supported: &[&str]) {
+fn check_field(errors: &mut Errors, selector: &Object, path: &Path<'_>, supported: &[&str]) {
     let (version, field) = (text(selector, &["apiVersion"]), text(selector, &["fieldPath"]));
     for (name, value) in [("apiVersion", version), ("fieldPath", field)] {
         if value.is_empty() {
-            errors.push(FieldError::required(under(path, name), ""));
+            errors.push(FieldError::required(path.field(name), ""));
             return;
         }
     }
-    let field_path = under(path, "fieldPath");
+    let field_path = path.field("fieldPath");
     let unknown = |errors: &mut Errors, problem: String| {
         let problem = format!("error converting fieldPath: {problem}");
-        errors.push(FieldError::invalid(field_path.as_str(), field, problem));
+        errors.push(FieldError::invalid(field_path, field, problem));
     };
     if version != "v1" {
         return unknown(errors, format!("unsupported pod version: {version}"));
@@ -205,15 +205,15 @@ fn check_field(errors: &mut Errors, selector: &Object, path: &str, supported: &[
     }
 }
 
-fn check_amount(errors: &mut Errors, selector: &Object, path: &str, in_volume: bool) {
+fn check_amount(errors: &mut Errors, selector: &Object, path: &Path<'_>, in_volume: bool) {
     let resource = text(selector, &["resource"]);
     let is_huge = HUGE_PAGES.iter().any(|prefix| resource.starts_with(prefix));
     if in_volume && text(selector, &["containerName"]).is_empty() {
-        errors.push(FieldError::required(under(path, "containerName"), ""));
+        errors.push(FieldError::required(path.field("containerName"), ""));
     } else if resource.is_empty() {
-        errors.push(FieldError::required(under(path, "resource"), ""));
+        errors.push(FieldError::required(path.field("resource"), ""));
     } else if !AMOUNTS.contains(&resource) && !is_huge {
-        errors.push(FieldError::not_supported(under(path, "resource"), resource, &AMOUNTS));
+        errors.push(FieldError::not_supported(path.field("resource"), resource, &AMOUNTS));
     }
     let divisor = text(selector, &["divisor"]);
     if Quantity::parse(divisor).is_ok_and(|divisor| !divisor.is_zero()) {
@@ -231,7 +231,7 @@ fn check_amount(errors: &mut Errors, selector: &Object, path: &str, in_volume: b
             _ => return,
         };
         errors.push(FieldError::invalid(
-            under(path, "divisor"),
+            path.field("divisor"),
             resource,
             format!("only divisor's values {rule}"),
         ));

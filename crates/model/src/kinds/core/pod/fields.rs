@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{items, number, text};
 
@@ -37,65 +37,57 @@ pub fn set_number(of: &Object, field: &str) -> Option<i64> {
     of.get(field).and_then(Value::as_i64)
 }
 
-/// A field of the object at a path.
-pub fn under(path: &str, field: &str) -> String {
-    [path, ".", field].concat()
-}
-
-/// An item of the list at a path.
-pub fn at(path: &str, index: usize) -> String {
-    [path, "[", itoa::Buffer::new().format(index), "]"].concat()
-}
-
 /// The containers of all kinds with their paths, in the order in which Kubernetes visits them.
-pub fn all_containers<'a>(spec: &'a Object, path: &str) -> impl Iterator<Item = (String, &'a Object)> {
+pub fn all_containers<'a>(
+    spec: &'a Object,
+    path: &'a Path<'a>,
+) -> impl Iterator<Item = (Path<'a>, &'a Object)> {
     ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |field| {
-        let path = under(path, field);
-        objects(spec, field).map(move |(index, container)| (at(&path, index), container))
+        objects(spec, field).map(move |(index, container)| (path.item(field, index), container))
     })
 }
 
 /// Errors for each message about a text.
-pub fn invalid(errors: &mut Errors, path: &str, value: &str, messages: Vec<String>) {
+pub fn invalid(errors: &mut Errors, path: &Path<'_>, value: &str, messages: Vec<String>) {
     errors.extend(messages.into_iter().map(|message| FieldError::invalid(path, value, message)));
 }
 
 /// The error for a text that has to be there.
-pub fn require(errors: &mut Errors, of: &Object, path: &str, field: &str) {
+pub fn require(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &str) {
     if text(of, &[field]).is_empty() {
-        errors.push(FieldError::required(under(path, field), ""));
+        errors.push(FieldError::required(path.field(field), ""));
     }
 }
 
 /// The errors for a text that has to be there and to be one of some.
-pub fn require_one_of(errors: &mut Errors, of: &Object, path: &str, field: &str, supported: &[&str]) {
+pub fn require_one_of(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &str, supported: &[&str]) {
     match text(of, &[field]) {
-        "" => errors.push(FieldError::required(under(path, field), "")),
+        "" => errors.push(FieldError::required(path.field(field), "")),
         value if supported.contains(&value) => {}
-        value => errors.push(FieldError::not_supported(under(path, field), value, supported)),
+        value => errors.push(FieldError::not_supported(path.field(field), value, supported)),
     }
 }
 
 /// The error for a text that is none of some.
-pub fn one_of(errors: &mut Errors, path: &str, value: &str, supported: &[&str]) {
+pub fn one_of(errors: &mut Errors, path: &Path<'_>, value: &str, supported: &[&str]) {
     if !supported.contains(&value) {
         errors.push(FieldError::not_supported(path, value, supported));
     }
 }
 
 /// The error for a number below zero.
-pub fn not_negative(errors: &mut Errors, of: &Object, path: &str, field: &str) {
+pub fn not_negative(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &str) {
     let number = number(of, &[field]);
     if number < 0 {
         let rule = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid(under(path, field), number, rule));
+        errors.push(FieldError::invalid(path.field(field), number, rule));
     }
 }
 
 /// The error for a number that is set and not within bounds.
-pub fn within(errors: &mut Errors, of: &Object, path: &str, field: &str, (min, max): (i64, i64)) {
+pub fn within(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &str, (min, max): (i64, i64)) {
     if let Some(number) = set_number(of, field).filter(|number| !(min..=max).contains(number)) {
-        errors.push(FieldError::invalid(under(path, field), number, range_rule(min, max)));
+        errors.push(FieldError::invalid(path.field(field), number, range_rule(min, max)));
     }
 }
 
@@ -105,22 +97,22 @@ pub fn range_rule(min: i64, max: i64) -> String {
 }
 
 /// The error for the mode of a file.
-pub fn file_mode(errors: &mut Errors, of: &Object, path: &str, field: &str) {
+pub fn file_mode(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &str) {
     if let Some(mode) = set_number(of, field).filter(|mode| !(0..=0o777).contains(mode)) {
         let rule = "must be a number between 0 and 0777 (octal), both inclusive";
-        errors.push(FieldError::invalid(under(path, field), mode, rule));
+        errors.push(FieldError::invalid(path.field(field), mode, rule));
     }
 }
 
 /// The errors for a path that must not lead upwards.
-pub fn no_backsteps(errors: &mut Errors, path: &str, target: &str) {
+pub fn no_backsteps(errors: &mut Errors, path: &Path<'_>, target: &str) {
     if target.split('/').any(|part| part == "..") {
         errors.push(FieldError::invalid(path, target, "must not contain '..'"));
     }
 }
 
 /// The errors for a path that must lead downwards.
-pub fn descending(errors: &mut Errors, path: &str, target: &str) {
+pub fn descending(errors: &mut Errors, path: &Path<'_>, target: &str) {
     if target.starts_with('/') {
         errors.push(FieldError::invalid(path, target, "must be a relative path"));
     }
@@ -128,7 +120,7 @@ pub fn descending(errors: &mut Errors, path: &str, target: &str) {
 }
 
 /// The errors for a path of a file within a volume.
-pub fn local_path(errors: &mut Errors, path: &str, target: &str) {
+pub fn local_path(errors: &mut Errors, path: &Path<'_>, target: &str) {
     descending(errors, path, target);
     if target.starts_with("..") && !target.starts_with("../") {
         errors.push(FieldError::invalid(path, target, "must not start with '..'"));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::error::{FieldError, FieldErrorKind};
+use crate::error::{FieldError, FieldErrorKind, Path};
 
 /// A type of Go, as far as its JSON goes.
 pub enum Go {
@@ -88,7 +88,7 @@ pub const CLAIM: Go = Go::Struct(&[
 ]);
 
 /// The error for a value that is shown as Go has it.
-pub fn invalid(path: impl Into<String>, value: Option<&Value>, of: &Go, rule: &str) -> FieldError {
+pub fn invalid(path: &Path<'_>, value: Option<&Value>, of: &Go, rule: &str) -> FieldError {
     let mut shown = String::new();
     write(&mut shown, value, of);
     FieldError {

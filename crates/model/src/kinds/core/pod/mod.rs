@@ -27,7 +27,7 @@ mod warnings;
 use serde_json::Value;
 
 use self::fields::object;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::object::{copy, is_true, items, number, text};
 use crate::kinds::{KindRules, Object, SelectableField, Subresource};
 use crate::names::dns1123_label;
@@ -120,7 +120,7 @@ fn pod_warnings(pod: &Object) -> Vec<String> {
     .into_iter()
     .collect();
     let (metadata, spec) = (object(pod, "metadata").unwrap_or(&empty), object(pod, "spec").unwrap_or(&empty));
-    warnings.extend(warnings::of(metadata, spec, ""));
+    warnings.extend(warnings::of(metadata, spec, &Path::OBJECT));
     warnings
 }
 
@@ -131,14 +131,14 @@ pub(in crate::kinds) fn name_warning(object: &Object, advice: &str) -> Option<St
 }
 
 /// What is wrong with a template of pods in the field `path`.
-pub(in crate::kinds) fn validate_template(template: &Object, path: &str) -> Vec<FieldError> {
+pub(in crate::kinds) fn validate_template(template: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     spec::check_template(&mut errors, template, path);
     errors
 }
 
 /// What a client should be told about a template of pods in the field `path`, though it is valid.
-pub(in crate::kinds) fn template_warnings(template: &Object, path: &str) -> Vec<String> {
+pub(in crate::kinds) fn template_warnings(template: &Object, path: &Path<'_>) -> Vec<String> {
     let empty = Object::new();
     let (metadata, spec) =
         (object(template, "metadata").unwrap_or(&empty), object(template, "spec").unwrap_or(&empty));

@@ -9,7 +9,7 @@ use super::scheduling::merge_label_keys;
 use crate::kinds::object::{items, map_mut, text};
 use crate::kinds::{Object, Writer};
 
-/// Sets the status of a pod that nobody has looked at, and what follows from its labels and annotations.
+/// Sets the status of a pod that nobody has looked and what follows from its labels and annotations.
 pub fn prepare_create(pod: &mut Object) {
     let empty = Object::new();
     let spec = object(pod, "spec").unwrap_or(&empty);

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::env::check_file;
-use super::fields::{Errors, file_mode, local_path, object, objects, require, under};
+use super::fields::{Errors, file_mode, local_path, object, objects, require};
 use super::volumes::check_key_item;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{number, text};
 
@@ -14,7 +14,7 @@ const TOKEN_SECONDS_MAX: i64 = 1 << 32;
 
 /// The paths that the sources of one volume take.
 struct Taken<'a> {
-    volume: &'a str,
+    volume: &'a Path<'a>,
     paths: BTreeSet<&'a str>,
 }
 
@@ -27,25 +27,25 @@ impl<'a> Taken<'a> {
 }
 
 /// What is wrong with such a volume.
-pub fn check(errors: &mut Errors, volume: &Object, path: &str) {
+pub fn check(errors: &mut Errors, volume: &Object, path: &Path<'_>) {
     file_mode(errors, volume, path, "defaultMode");
     let mut taken = Taken { volume: path, paths: BTreeSet::new() };
     for (index, source) in objects(volume, "sources") {
-        let path = format!("{path}.sources[{index}]");
+        let path = path.item("sources", index);
         for field in ["secret", "configMap"] {
             if let Some(source) = object(source, field) {
-                check_keys(errors, source, &under(&path, field), &mut taken);
+                check_keys(errors, source, &path.field(field), &mut taken);
             }
         }
         if let Some(source) = object(source, "downwardAPI") {
-            let path = under(&path, "downwardAPI");
+            let path = path.field("downwardAPI");
             for (_, file) in objects(source, "items") {
                 check_file(errors, file, &path);
                 take(errors, &mut taken, text(file, &["path"]));
             }
         }
         if let Some(token) = object(source, "serviceAccountToken") {
-            check_token(errors, token, &under(&path, "serviceAccountToken"), &under(taken.volume, "path"));
+            check_token(errors, token, &path.field("serviceAccountToken"), &taken.volume.field("path"));
         }
         if source.len() > 1 {
             errors.push(FieldError::forbidden(path, "may not specify more than 1 volume type per source"));
@@ -59,10 +59,10 @@ fn take<'a>(errors: &mut Errors, taken: &mut Taken<'a>, path: &'a str) {
     }
 }
 
-fn check_keys<'a>(errors: &mut Errors, source: &'a Object, path: &str, taken: &mut Taken<'a>) {
+fn check_keys<'a>(errors: &mut Errors, source: &'a Object, path: &Path<'_>, taken: &mut Taken<'a>) {
     require(errors, source, path, "name");
     for (index, item) in objects(source, "items") {
-        check_key_item(errors, item, &format!("{path}.items[{index}]"));
+        check_key_item(errors, item, &path.item("items", index));
         let target = text(item, &["path"]);
         if !target.is_empty() {
             taken.add(errors, target, text(source, &["name"]));
@@ -70,14 +70,14 @@ fn check_keys<'a>(errors: &mut Errors, source: &'a Object, path: &str, taken: &m
     }
 }
 
-fn check_token(errors: &mut Errors, token: &Object, path: &str, target_path: &str) {
+fn check_token(errors: &mut Errors, token: &Object, path: &Path<'_>, target_path: &Path<'_>) {
     let seconds = number(token, &["expirationSeconds"]);
     let bounds = [
         (seconds < TOKEN_SECONDS_MIN, "may not specify a duration less than 10 minutes"),
         (seconds > TOKEN_SECONDS_MAX, "may not specify a duration larger than 2^32 seconds"),
     ];
     for (_, rule) in bounds.into_iter().filter(|(broken, _)| *broken) {
-        errors.push(FieldError::invalid(under(path, "expirationSeconds"), seconds, rule));
+        errors.push(FieldError::invalid(path.field("expirationSeconds"), seconds, rule));
     }
     match text(token, &["path"]) {
         "" => errors.push(FieldError::required(target_path, "")),

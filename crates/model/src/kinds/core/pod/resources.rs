@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::fields::{Errors, all_containers, at, object, objects, under};
-use crate::error::FieldError;
+use super::fields::{Errors, object, objects};
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::core::resource_name::{
     allows_overcommit, bad_container_resource_name, bad_resource_amount, bad_resource_name,
@@ -39,11 +39,11 @@ fn is_exact(name: &str) -> bool {
 }
 
 /// What is wrong with the name of a resource of a container.
-fn bad_container_name(errors: &mut Errors, path: &str, name: &str) {
+fn bad_container_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
     errors.extend(bad_container_resource_name(path, name));
 }
 
-fn bad_pod_name(errors: &mut Errors, path: &str, name: &str) {
+fn bad_pod_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
     let problems = bad_resource_name(path, name);
     let is_name = problems.is_empty();
     errors.extend(problems);
@@ -57,7 +57,7 @@ fn is_pod_level(name: &str) -> bool {
 }
 
 /// What is wrong with an amount of a resource.
-fn bad_amount(errors: &mut Errors, path: &str, name: &str, value: &Value) {
+fn bad_amount(errors: &mut Errors, path: &Path<'_>, name: &str, value: &Value) {
     let Some(amount) = amount(Some(value)) else { return };
     errors.extend(bad_resource_amount(path, name, value));
     if let Some(size) = name.strip_prefix(HUGE_PAGES) {
@@ -77,32 +77,32 @@ fn amount_text(value: &Value) -> &str {
 }
 
 /// What is wrong with the resources of a container.
-pub fn check_container(errors: &mut Errors, resources: &Object, path: &str, claims: &[&str]) {
+pub fn check_container(errors: &mut Errors, resources: &Object, path: &Path<'_>, claims: &[&str]) {
     check(errors, resources, path, claims, bad_container_name);
 }
 
 fn check(
     errors: &mut Errors,
     resources: &Object,
-    path: &str,
+    path: &Path<'_>,
     claims: &[&str],
-    bad_name: fn(&mut Errors, &str, &str),
+    bad_name: fn(&mut Errors, &Path<'_>, &str),
 ) {
     let limits = object(resources, "limits");
-    let (limits_path, requests_path) = (under(path, "limits"), under(path, "requests"));
+    let (limits_path, requests_path) = (path.field("limits"), path.field("requests"));
     let (mut has_basic, mut has_huge) = (false, false);
     let mut note = |name: &str| {
         has_basic |= ["cpu", "memory"].contains(&name);
         has_huge |= name.starts_with(HUGE_PAGES);
     };
     for (name, value) in entries(resources, &["limits"]) {
-        let path = format!("{limits_path}[{name}]");
+        let path = limits_path.key(name);
         bad_name(errors, &path, name);
         bad_amount(errors, &path, name, value);
         note(name);
     }
     for (name, value) in entries(resources, &["requests"]) {
-        let path = format!("{requests_path}[{name}]");
+        let path = requests_path.key(name);
         bad_name(errors, &path, name);
         let mut amounts = Errors::new();
         bad_amount(&mut amounts, &path, name, value);
@@ -123,13 +123,13 @@ fn check(
     if has_huge && !has_basic {
         errors.push(FieldError::forbidden(path, "HugePages require cpu or memory"));
     }
-    bad_claims(errors, resources, &under(path, "claims"), claims);
+    bad_claims(errors, resources, &path.field("claims"), claims);
 }
 
 /// What is wrong with a request beside its limit.
 fn bad_request(
     errors: &mut Errors,
-    (limits, requests): (&str, &str),
+    (limits, requests): (&Path<'_>, &Path<'_>),
     name: &str,
     value: &Value,
     limit: Option<&Value>,
@@ -151,10 +151,10 @@ fn bad_request(
     errors.push(FieldError::invalid(requests, value.clone(), problem));
 }
 
-fn bad_claims(errors: &mut Errors, resources: &Object, path: &str, known: &[&str]) {
+fn bad_claims(errors: &mut Errors, resources: &Object, path: &Path<'_>, known: &[&str]) {
     let mut seen: Vec<String> = Vec::new();
     for (index, claim) in objects(resources, "claims") {
-        let path = at(path, index);
+        let path = path.at(index);
         let (name, request) = (text(claim, &["name"]), text(claim, &["request"]));
         if name.is_empty() {
             errors.push(FieldError::required(path, ""));
@@ -162,10 +162,10 @@ fn bad_claims(errors: &mut Errors, resources: &Object, path: &str, known: &[&str
         }
         let mut key = name.to_owned();
         if seen.contains(&key) {
-            errors.push(FieldError::duplicate(path.as_str(), name));
+            errors.push(FieldError::duplicate(path, name));
         } else {
             if !request.is_empty() {
-                super::fields::invalid(errors, &under(&path, "request"), request, dns1123_label(request));
+                super::fields::invalid(errors, &path.field("request"), request, dns1123_label(request));
                 key = format!("{name}/{request}");
             }
             let overlaps = seen.iter().filter(|other| {
@@ -175,7 +175,7 @@ fn bad_claims(errors: &mut Errors, resources: &Object, path: &str, known: &[&str
                     **other == key
                 }
             });
-            errors.extend(overlaps.map(|_| FieldError::duplicate(path.as_str(), key.as_str())));
+            errors.extend(overlaps.map(|_| FieldError::duplicate(path, key.as_str())));
             seen.push(key);
         }
         if !known.contains(&name) {
@@ -193,16 +193,16 @@ fn bad_claims(errors: &mut Errors, resources: &Object, path: &str, known: &[&str
 }
 
 /// What is wrong with the resources of a whole pod.
-pub fn check_pod(errors: &mut Errors, spec: &Object, path: &str, claims: &[&str]) {
+pub fn check_pod(errors: &mut Errors, spec: &Object, path: &Path<'_>, claims: &[&str]) {
     let Some(resources) = object(spec, "resources") else { return };
-    let path = under(path, "resources");
+    let path = path.field("resources");
     if text(spec, &["os", "name"]) == "windows" {
         errors.push(FieldError::forbidden(path, "may not be set for a windows pod"));
         return;
     }
     if resources.contains_key("claims") {
         errors.push(FieldError::forbidden(
-            under(&path, "claims"),
+            path.field("claims"),
             "claims may not be set for Resources at pod-level",
         ));
     }
@@ -213,7 +213,7 @@ pub fn check_pod(errors: &mut Errors, spec: &Object, path: &str, claims: &[&str]
             let (Some(value), Some(whole)) = (value, amount(value)) else { continue };
             if sum > whole && (of == "requests" || name.starts_with(HUGE_PAGES)) {
                 let problem = format!("must be greater than or equal to aggregate container {of} of {sum}");
-                errors.push(FieldError::invalid(format!("{path}.{field}[{name}]"), value.clone(), problem));
+                errors.push(FieldError::invalid(path.field(field).key(name), value.clone(), problem));
             }
         }
     }
@@ -225,8 +225,9 @@ pub fn check_pod(errors: &mut Errors, spec: &Object, path: &str, claims: &[&str]
             {
                 let shown = most.map(amount_text).unwrap_or_default();
                 let problem = format!("must be less than or equal to pod limits of {shown}");
-                let path = format!("{path}.containers[{index}][{name}].limits");
-                errors.push(FieldError::invalid(path, value.clone(), problem));
+                let path = path.item("containers", index);
+                let path = path.key(name);
+                errors.push(FieldError::invalid(path.field("limits"), value.clone(), problem));
             }
         }
     }
@@ -313,8 +314,9 @@ pub fn quality_of_service(spec: &Object) -> &'static str {
     let pod_level = object(spec, "resources").filter(|resources| !resources.is_empty());
     let needs: Vec<Option<&Object>> = match pod_level {
         Some(resources) => vec![Some(resources)],
-        None => all_containers(spec, "")
-            .filter(|(path, _)| !path.starts_with(".ephemeral"))
+        None => ["initContainers", "containers"]
+            .into_iter()
+            .flat_map(|field| objects(spec, field))
             .map(|(_, container)| object(container, "resources"))
             .collect(),
     };
@@ -347,7 +349,7 @@ pub fn claim_names(spec: &Object) -> Vec<&str> {
 }
 
 /// Amounts of bytes with a fraction, which make no sense.
-pub fn fractional_bytes(warnings: &mut Vec<String>, of: &Object, field: &str, path: &str, name: &str) {
+pub fn fractional_bytes(warnings: &mut Vec<String>, of: &Object, field: &str, path: &Path<'_>, name: &str) {
     let value = object(of, field).and_then(|amounts| amounts.get(name));
     if let Some(value) = value.filter(|value| amount(Some(value)).is_some_and(|amount| !amount.is_whole())) {
         let shown = crate::error::quote(amount_text(value));
@@ -358,9 +360,10 @@ pub fn fractional_bytes(warnings: &mut Vec<String>, of: &Object, field: &str, pa
 }
 
 /// What is wrong with the overhead of a pod.
-pub fn check_overhead(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_overhead(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
+    let path = path.field("overhead.limits");
     for (name, value) in entries(spec, &["overhead"]) {
-        let path = format!("{path}.overhead.limits[{name}]");
+        let path = path.key(name);
         bad_container_name(errors, &path, name);
         bad_amount(errors, &path, name, value);
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::fields::{Errors, at, invalid, object, objects, one_of, set_number, set_text, texts, under};
-use crate::error::FieldError;
+use super::fields::{Errors, invalid, object, objects, one_of, set_number, set_text, texts};
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::core::node_selector::{bad_node_selector, bad_node_term};
 use crate::kinds::label_selector::bad_label_selector;
@@ -15,38 +15,41 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// What is wrong with the affinities of a pod.
-pub fn check_affinity(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_affinity(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let Some(affinity) = object(spec, "affinity") else { return };
-    let path = under(path, "affinity");
+    let path = path.field("affinity");
     if let Some(nodes) = object(affinity, "nodeAffinity") {
-        let path = under(&path, "nodeAffinity");
+        let path = path.field("nodeAffinity");
         if let Some(selector) = nodes.get(REQUIRED) {
-            errors.extend(bad_node_selector(&under(&path, REQUIRED), selector));
+            errors.extend(bad_node_selector(&path.field(REQUIRED), selector));
         }
         for (index, term) in objects(nodes, PREFERRED) {
-            let path = format!("{path}.{PREFERRED}[{index}]");
+            let path = path.item(PREFERRED, index);
             check_weight(errors, term, &path);
             if let Some(preference) = term.get("preference") {
-                let path = under(&path, "preference");
+                let path = path.field("preference");
                 let wrong = bad_node_term(&path, preference);
                 // What is only preferred may have values that no label can have.
-                errors.extend(
-                    wrong.into_iter().filter(|error| !is_value_of_expression(&error.path[path.len()..])),
-                );
+                if !wrong.is_empty() {
+                    let start = path.to_string().len();
+                    errors.extend(
+                        wrong.into_iter().filter(|error| !is_value_of_expression(&error.path[start..])),
+                    );
+                }
             }
         }
     }
     for field in ["podAffinity", "podAntiAffinity"] {
         let Some(pods) = object(affinity, field) else { continue };
-        let path = under(&path, field);
+        let path = path.field(field);
         for (index, term) in objects(pods, REQUIRED) {
-            check_pod_term(errors, term, &format!("{path}.{REQUIRED}[{index}]"));
+            check_pod_term(errors, term, &path.item(REQUIRED, index));
         }
         for (index, term) in objects(pods, PREFERRED) {
-            let path = format!("{path}.{PREFERRED}[{index}]");
+            let path = path.item(PREFERRED, index);
             check_weight(errors, term, &path);
             if let Some(term) = object(term, "podAffinityTerm") {
-                check_pod_term(errors, term, &under(&path, "podAffinityTerm"));
+                check_pod_term(errors, term, &path.field("podAffinityTerm"));
             }
         }
     }
@@ -57,30 +60,30 @@ fn is_value_of_expression(path: &str) -> bool {
     path.starts_with(".matchExpressions") && path.contains(".values[")
 }
 
-fn check_weight(errors: &mut Errors, term: &Object, path: &str) {
+fn check_weight(errors: &mut Errors, term: &Object, path: &Path<'_>) {
     let weight = number(term, &["weight"]);
     if !(1..=100).contains(&weight) {
-        errors.push(FieldError::invalid(under(path, "weight"), weight, "must be in the range 1-100"));
+        errors.push(FieldError::invalid(path.field("weight"), weight, "must be in the range 1-100"));
     }
 }
 
-fn check_pod_term(errors: &mut Errors, term: &Object, path: &str) {
+fn check_pod_term(errors: &mut Errors, term: &Object, path: &Path<'_>) {
     for field in ["labelSelector", "namespaceSelector"] {
-        errors.extend(bad_label_selector(&under(path, field), term.get(field)));
+        errors.extend(bad_label_selector(&path.field(field), term.get(field)));
     }
     for name in texts(term, "namespaces") {
-        invalid(errors, &under(path, "namespace"), name, dns1123_label(name));
+        invalid(errors, &path.field("namespace"), name, dns1123_label(name));
     }
     check_label_keys(errors, term, path);
     let key = text(term, &["topologyKey"]);
     if key.is_empty() {
-        errors.push(FieldError::required(under(path, "topologyKey"), "can not be empty"));
+        errors.push(FieldError::required(path.field("topologyKey"), "can not be empty"));
     }
-    invalid(errors, &under(path, "topologyKey"), key, qualified_name(key));
+    invalid(errors, &path.field("topologyKey"), key, qualified_name(key));
 }
 
 /// Keys whose values are taken from the pod itself.
-fn check_label_keys(errors: &mut Errors, of: &Object, path: &str) {
+fn check_label_keys(errors: &mut Errors, of: &Object, path: &Path<'_>) {
     let selector = object(of, "labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         if items(of, &[field]).is_empty() {
@@ -88,11 +91,11 @@ fn check_label_keys(errors: &mut Errors, of: &Object, path: &str) {
         }
         if selector.is_none() {
             let rule = "must not be specified when labelSelector is not set";
-            errors.push(FieldError::forbidden(under(path, field), rule));
+            errors.push(FieldError::forbidden(path.field(field), rule));
             continue;
         }
         for (index, key) in texts(of, field).enumerate() {
-            invalid(errors, &format!("{path}.{field}[{index}]"), key, qualified_name(key));
+            invalid(errors, &path.item(field, index), key, qualified_name(key));
         }
     }
     if let Some(selector) = selector {
@@ -104,7 +107,7 @@ fn check_label_keys(errors: &mut Errors, of: &Object, path: &str) {
                 && seen.contains(&key)
             {
                 let rule = "exists in both matchLabelKeys and labelSelector";
-                errors.push(FieldError::invalid(at(path, index), key, rule));
+                errors.push(FieldError::invalid(path.at(index), key, rule));
             }
             seen.push(key);
         }
@@ -112,29 +115,29 @@ fn check_label_keys(errors: &mut Errors, of: &Object, path: &str) {
     for (index, key) in texts(of, "matchLabelKeys").enumerate() {
         if texts(of, "mismatchLabelKeys").any(|other| other == key) {
             let rule = "exists in both matchLabelKeys and mismatchLabelKeys";
-            errors.push(FieldError::invalid(format!("{path}.matchLabelKeys[{index}]"), key, rule));
+            errors.push(FieldError::invalid(path.item("matchLabelKeys", index), key, rule));
         }
     }
 }
 
 /// What is wrong with tolerations.
-pub fn check_tolerations(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_tolerations(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     for (index, toleration) in objects(spec, "tolerations") {
-        let path = at(path, index);
+        let path = path.at(index);
         let [key, operator, value, effect] =
             ["key", "operator", "value", "effect"].map(|field| text(toleration, &[field]));
-        let operator_path = under(&path, "operator");
+        let operator_path = path.field("operator");
         if key.is_empty() {
             if operator != "Exists" {
                 let rule = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-                errors.push(FieldError::invalid(operator_path.as_str(), operator, rule));
+                errors.push(FieldError::invalid(operator_path, operator, rule));
             }
         } else {
-            invalid(errors, &under(&path, "key"), key, qualified_name(key));
+            invalid(errors, &path.field("key"), key, qualified_name(key));
         }
         if toleration.contains_key("tolerationSeconds") && effect != "NoExecute" {
             let rule = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            errors.push(FieldError::invalid(under(&path, "effect"), effect, rule));
+            errors.push(FieldError::invalid(path.field("effect"), effect, rule));
         }
         match operator {
             "" | "Equal" => {
@@ -155,20 +158,20 @@ pub fn check_tolerations(errors: &mut Errors, spec: &Object, path: &str) {
             _ => errors.push(FieldError::not_supported(operator_path, operator, &["Equal", "Exists"])),
         }
         if !effect.is_empty() {
-            one_of(errors, &under(&path, "effect"), effect, &EFFECTS);
+            one_of(errors, &path.field("effect"), effect, &EFFECTS);
         }
     }
 }
 
 /// What is wrong with the constraints about how pods are spread.
-pub fn check_spread(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_spread(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let pair = |constraint: &Object| {
         [text(constraint, &["topologyKey"]), text(constraint, &["whenUnsatisfiable"])].map(ToOwned::to_owned)
     };
     for (index, constraint) in objects(spec, "topologySpreadConstraints") {
-        let path = at(path, index);
+        let path = path.at(index);
         let positive = |field: &str, number: i64| {
-            FieldError::invalid(under(&path, field), number, "must be greater than zero")
+            FieldError::invalid(path.field(field), number, "must be greater than zero")
         };
         let skew = number(constraint, &["maxSkew"]);
         if skew <= 0 {
@@ -176,12 +179,12 @@ pub fn check_spread(errors: &mut Errors, spec: &Object, path: &str) {
         }
         let [key, action] = pair(constraint);
         if key.is_empty() {
-            errors.push(FieldError::required(under(&path, "topologyKey"), "can not be empty"));
+            errors.push(FieldError::required(path.field("topologyKey"), "can not be empty"));
         }
-        one_of(errors, &under(&path, "whenUnsatisfiable"), &action, &["DoNotSchedule", "ScheduleAnyway"]);
+        one_of(errors, &path.field("whenUnsatisfiable"), &action, &["DoNotSchedule", "ScheduleAnyway"]);
         let mut later = objects(spec, "topologySpreadConstraints").skip(index + 1);
         if later.any(|(_, other)| pair(other) == pair(constraint)) {
-            let path = under(&path, "{topologyKey, whenUnsatisfiable}");
+            let path = path.field("{topologyKey, whenUnsatisfiable}");
             errors.push(FieldError::duplicate(path, format!("{{{key}, {action}}}")));
         }
         if let Some(domains) = set_number(constraint, "minDomains") {
@@ -191,16 +194,16 @@ pub fn check_spread(errors: &mut Errors, spec: &Object, path: &str) {
             if action != "DoNotSchedule" {
                 let rule =
                     format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
-                errors.push(FieldError::invalid(under(&path, "minDomains"), domains, rule));
+                errors.push(FieldError::invalid(path.field("minDomains"), domains, rule));
             }
         }
         for field in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
             if let Some(policy) = set_text(constraint, field) {
-                one_of(errors, &under(&path, field), policy, &["Honor", "Ignore"]);
+                one_of(errors, &path.field(field), policy, &["Honor", "Ignore"]);
             }
         }
         check_label_keys(errors, constraint, &path);
-        errors.extend(bad_label_selector(&under(&path, "labelSelector"), constraint.get("labelSelector")));
+        errors.extend(bad_label_selector(&path.field("labelSelector"), constraint.get("labelSelector")));
     }
 }
 

@@ -3,11 +3,10 @@
 use serde_json::Value;
 
 use super::fields::{
-    Errors, all_containers, descending, invalid, object, objects, one_of, range_rule, set_text, texts, under,
-    within,
+    Errors, all_containers, descending, invalid, object, objects, one_of, range_rule, set_text, texts, within,
 };
 use super::go;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, items, text};
 use crate::names::dns1123_subdomain;
@@ -20,11 +19,11 @@ const SYSCTL_RULE: &str = "must have at most 253 characters and match regex \
                            ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
 
 /// What is wrong with the security context of a container.
-pub fn check_container(errors: &mut Errors, context: &Object, path: &str, host_users: bool) {
+pub fn check_container(errors: &mut Errors, context: &Object, path: &Path<'_>, host_users: bool) {
     within(errors, context, path, "runAsUser", (0, ID_MAX));
     within(errors, context, path, "runAsGroup", (0, ID_MAX));
     if let Some(mount) = set_text(context, "procMount") {
-        let path = under(path, "procMount");
+        let path = path.field("procMount");
         one_of(errors, &path, mount, &["Default", "Unmasked"]);
         if host_users && mount == "Unmasked" {
             errors.push(FieldError::invalid(path, mount, "`hostUsers` must be false to use `Unmasked`"));
@@ -50,48 +49,49 @@ pub fn check_container(errors: &mut Errors, context: &Object, path: &str, host_u
 }
 
 /// What is wrong with the security context of a pod.
-pub fn check_pod(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_pod(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let Some(context) = object(spec, "securityContext") else { return };
-    let path = &under(path, "securityContext");
+    let path = &path.field("securityContext");
     for field in ["fsGroup", "runAsUser", "runAsGroup"] {
         within(errors, context, path, field, (0, ID_MAX));
     }
     for (index, group) in items(context, &["supplementalGroups"]).iter().enumerate() {
         if group.as_i64().is_some_and(|group| !(0..=ID_MAX).contains(&group)) {
-            let path = format!("{path}.supplementalGroups[{index}]");
+            let path = path.item("supplementalGroups", index);
             errors.push(FieldError::invalid(path, group.clone(), range_rule(0, ID_MAX)));
         }
     }
     if is_true(spec, &["shareProcessNamespace"]) && is_true(spec, &["hostPID"]) {
         let rule = "ShareProcessNamespace and HostPID cannot both be enabled";
-        errors.push(FieldError::invalid(under(path, "shareProcessNamespace"), true, rule));
+        errors.push(FieldError::invalid(path.field("shareProcessNamespace"), true, rule));
     }
-    check_sysctls(errors, spec, context, &under(path, "sysctls"));
+    check_sysctls(errors, spec, context, &path.field("sysctls"));
     if let Some(policy) = set_text(context, "fsGroupChangePolicy") {
-        one_of(errors, &under(path, "fsGroupChangePolicy"), policy, &["Always", "OnRootMismatch"]);
+        one_of(errors, &path.field("fsGroupChangePolicy"), policy, &["Always", "OnRootMismatch"]);
     }
     check_seccomp(errors, context, path);
     check_windows_options(errors, context, path);
     check_app_armor(errors, context, path);
     if let Some(policy) = set_text(context, "supplementalGroupsPolicy") {
-        one_of(errors, &under(path, "supplementalGroupsPolicy"), policy, &["Merge", "Strict"]);
+        one_of(errors, &path.field("supplementalGroupsPolicy"), policy, &["Merge", "Strict"]);
     }
     if let Some(policy) = set_text(context, "seLinuxChangePolicy") {
-        one_of(errors, &under(path, "seLinuxChangePolicy"), policy, &["Recursive"]);
+        one_of(errors, &path.field("seLinuxChangePolicy"), policy, &["Recursive"]);
     }
 }
 
-fn check_sysctls(errors: &mut Errors, spec: &Object, context: &Object, path: &str) {
+fn check_sysctls(errors: &mut Errors, spec: &Object, context: &Object, path: &Path<'_>) {
     let mut names: Vec<&str> = Vec::new();
     for (index, sysctl) in objects(context, "sysctls") {
-        let path = format!("{path}[{index}].name");
+        let path = path.at(index);
+        let path = path.field("name");
         let name = text(sysctl, &["name"]);
         if name.is_empty() {
-            errors.push(FieldError::required(path.as_str(), ""));
+            errors.push(FieldError::required(path, ""));
         } else if !is_sysctl(name) {
-            errors.push(FieldError::invalid(path.as_str(), name, SYSCTL_RULE));
+            errors.push(FieldError::invalid(path, name, SYSCTL_RULE));
         } else if names.contains(&name) {
-            errors.push(FieldError::duplicate(path.as_str(), name));
+            errors.push(FieldError::duplicate(path, name));
         }
         let dotted = name.replace('/', ".");
         let of_network = dotted.starts_with("net.");
@@ -118,18 +118,18 @@ fn is_sysctl(name: &str) -> bool {
     name.len() <= SYSCTL_NAME_MAX && name.split(['.', '/']).all(is_segment)
 }
 
-fn check_seccomp(errors: &mut Errors, context: &Object, path: &str) {
+fn check_seccomp(errors: &mut Errors, context: &Object, path: &Path<'_>) {
     let Some(profile) = object(context, "seccompProfile") else { return };
-    let path = under(path, "seccompProfile");
+    let path = path.field("seccompProfile");
     let local = set_text(profile, "localhostProfile");
     match text(profile, &["type"]) {
         "" => {
             let rule = "type is required when seccompProfile is set";
-            errors.push(FieldError::required(under(&path, "type"), rule));
+            errors.push(FieldError::required(path.field("type"), rule));
         }
-        kind => one_of(errors, &under(&path, "type"), kind, &PROFILE_TYPES),
+        kind => one_of(errors, &path.field("type"), kind, &PROFILE_TYPES),
     }
-    let path = under(&path, "localhostProfile");
+    let path = path.field("localhostProfile");
     match (text(profile, &["type"]), local) {
         ("Localhost", None) => {
             errors.push(FieldError::required(path, "must be set when seccomp type is Localhost"));
@@ -137,29 +137,30 @@ fn check_seccomp(errors: &mut Errors, context: &Object, path: &str) {
         ("Localhost", Some(local)) => descending(errors, &path, local),
         (_, Some(_)) => {
             let rule = "can only be set when seccomp type is Localhost";
-            errors.push(go::invalid(path, Some(&Value::Object(profile.clone())), &go::SECCOMP_PROFILE, rule));
+            errors.push(go::invalid(
+                &path,
+                Some(&Value::Object(profile.clone())),
+                &go::SECCOMP_PROFILE,
+                rule,
+            ));
         }
         (_, None) => {}
     }
 }
 
-fn check_app_armor(errors: &mut Errors, context: &Object, path: &str) {
+fn check_app_armor(errors: &mut Errors, context: &Object, path: &Path<'_>) {
     let Some(profile) = object(context, "appArmorProfile") else { return };
-    let path = under(path, "appArmorProfile");
-    let local_path = under(&path, "localhostProfile");
+    let path = path.field("appArmorProfile");
+    let local_path = path.field("localhostProfile");
     let local = set_text(profile, "localhostProfile");
     match text(profile, &["type"]) {
         "Localhost" => {
             let local = local.unwrap_or_default();
             if local.trim() != local {
-                errors.push(FieldError::invalid(
-                    local_path.as_str(),
-                    local,
-                    "must not be padded with whitespace",
-                ));
+                errors.push(FieldError::invalid(local_path, local, "must not be padded with whitespace"));
             } else if local.is_empty() {
                 let rule = "must be set when AppArmor type is Localhost";
-                errors.push(FieldError::required(local_path.as_str(), rule));
+                errors.push(FieldError::required(local_path, rule));
             }
             if local.len() > APP_ARMOR_PROFILE_MAX {
                 errors.push(FieldError::too_long(local_path, APP_ARMOR_PROFILE_MAX));
@@ -171,9 +172,9 @@ fn check_app_armor(errors: &mut Errors, context: &Object, path: &str) {
         }
         "" => {
             let rule = "type is required when appArmorProfile is set";
-            errors.push(FieldError::required(under(&path, "type"), rule));
+            errors.push(FieldError::required(path.field("type"), rule));
         }
-        kind => errors.push(FieldError::not_supported(under(&path, "type"), kind, &PROFILE_TYPES)),
+        kind => errors.push(FieldError::not_supported(path.field("type"), kind, &PROFILE_TYPES)),
     }
 }
 
@@ -181,11 +182,11 @@ const SPEC_KIB_MAX: usize = 64;
 const DOMAIN_MAX: usize = 256;
 const USER_MAX: usize = 104;
 
-fn check_windows_options(errors: &mut Errors, context: &Object, path: &str) {
+fn check_windows_options(errors: &mut Errors, context: &Object, path: &Path<'_>) {
     let Some(options) = object(context, "windowsOptions") else { return };
-    let path = under(path, "windowsOptions");
+    let path = path.field("windowsOptions");
     if let Some(name) = set_text(options, "gmsaCredentialSpecName") {
-        invalid(errors, &under(&path, "gmsaCredentialSpecName"), name, dns1123_subdomain(name));
+        invalid(errors, &path.field("gmsaCredentialSpecName"), name, dns1123_subdomain(name));
     }
     if let Some(spec) = set_text(options, "gmsaCredentialSpec") {
         let problem = match spec.len() {
@@ -195,11 +196,11 @@ fn check_windows_options(errors: &mut Errors, context: &Object, path: &str) {
             }
             _ => None,
         };
-        invalid(errors, &under(&path, "gmsaCredentialSpec"), spec, problem.into_iter().collect());
+        invalid(errors, &path.field("gmsaCredentialSpec"), spec, problem.into_iter().collect());
     }
     if let Some(name) = set_text(options, "runAsUserName") {
         let problems = user_name_problems(name).into_iter().map(|problem| format!("runAsUserName{problem}"));
-        invalid(errors, &under(&path, "runAsUserName"), name, problems.collect());
+        invalid(errors, &path.field("runAsUserName"), name, problems.collect());
     }
 }
 
@@ -253,7 +254,7 @@ fn is_windows_domain(domain: &str) -> bool {
 }
 
 /// What is wrong with containers that are processes of a Windows host.
-pub fn check_host_processes(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_host_processes(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let asked = |of: &Object| {
         object(of, "securityContext")
             .and_then(|context| object(context, "windowsOptions"))
@@ -270,7 +271,7 @@ pub fn check_host_processes(errors: &mut Errors, spec: &Object, path: &str) {
         {
             let rule = format!("pod hostProcess value must be identical if both are specified, was {pod}");
             errors.push(FieldError::invalid(
-                format!("{path}.securityContext.windowsOptions.hostProcess"),
+                path.field("securityContext.windowsOptions.hostProcess"),
                 own,
                 rule,
             ));
@@ -287,24 +288,24 @@ pub fn check_host_processes(errors: &mut Errors, spec: &Object, path: &str) {
     }
     if !is_true(spec, &["hostNetwork"]) {
         let rule = "hostNetwork must be true if pod contains any hostProcess containers";
-        errors.push(FieldError::invalid(under(path, "hostNetwork"), false, rule));
+        errors.push(FieldError::invalid(path.field("hostNetwork"), false, rule));
     }
 }
 
 /// What is wrong with a pod that has users of its own.
-pub fn check_host_users(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_host_users(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     if spec.get("hostUsers") != Some(&Value::Bool(false)) {
         return;
     }
     let rule = "when `hostUsers` is false";
     for (field, shown) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
         if is_true(spec, &[field]) {
-            errors.push(FieldError::forbidden(under(path, shown), rule));
+            errors.push(FieldError::forbidden(path.field(shown), rule));
         }
     }
     for (path, container) in all_containers(spec, path) {
         if !items(container, &["volumeDevices"]).is_empty() {
-            errors.push(FieldError::forbidden(under(&path, "volumeDevices"), rule));
+            errors.push(FieldError::forbidden(path.field("volumeDevices"), rule));
         }
     }
 }
@@ -338,18 +339,18 @@ const NOT_OF_WINDOWS_CONTAINERS: [&str; 10] = [
 ];
 
 /// What is wrong with a pod that names its operating system.
-pub fn check_os(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_os(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let Some(os) = object(spec, "os") else { return };
-    let os_path = under(path, "os");
+    let os_path = path.field("os");
     match text(os, &["name"]) {
-        "" => errors.push(FieldError::required(under(&os_path, "name"), "")),
+        "" => errors.push(FieldError::required(os_path.field("name"), "")),
         "linux" => {
             let pod = [(path.to_owned(), spec)].into_iter();
             for (path, of) in pod.chain(all_containers(spec, path)) {
                 if object(of, "securityContext").is_some_and(|context| context.contains_key("windowsOptions"))
                 {
                     let rule = "windows options cannot be set for a linux pod";
-                    errors.push(FieldError::forbidden(under(&path, "securityContext.windowsOptions"), rule));
+                    errors.push(FieldError::forbidden(path.field("securityContext.windowsOptions"), rule));
                 }
             }
         }
@@ -358,7 +359,7 @@ pub fn check_os(errors: &mut Errors, spec: &Object, path: &str) {
     }
 }
 
-fn check_windows(errors: &mut Errors, spec: &Object, path: &str) {
+fn check_windows(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let rule = "cannot be set for a windows pod";
     let context = object(spec, "securityContext");
     let has = |field: &str| context.is_some_and(|context| context.contains_key(field));
@@ -371,18 +372,18 @@ fn check_windows(errors: &mut Errors, spec: &Object, path: &str) {
                     ("hostIPC", is_true(spec, &["hostIPC"])),
                 ] {
                     if is_set {
-                        errors.push(FieldError::forbidden(under(path, field), rule));
+                        errors.push(FieldError::forbidden(path.field(field), rule));
                     }
                 }
                 if has(field) {
-                    errors.push(FieldError::forbidden(format!("{path}.securityContext.{field}"), rule));
+                    errors.push(FieldError::forbidden(path.field("securityContext").field(field), rule));
                 }
             }
             "shareProcessNamespace" if spec.contains_key(field) => {
-                errors.push(FieldError::forbidden(under(path, field), rule));
+                errors.push(FieldError::forbidden(path.field(field), rule));
             }
             field if has(field) => {
-                errors.push(FieldError::forbidden(format!("{path}.securityContext.{field}"), rule));
+                errors.push(FieldError::forbidden(path.field("securityContext").field(field), rule));
             }
             _ => {}
         }
@@ -390,7 +391,7 @@ fn check_windows(errors: &mut Errors, spec: &Object, path: &str) {
     for (path, container) in all_containers(spec, path) {
         let Some(context) = object(container, "securityContext") else { continue };
         for field in NOT_OF_WINDOWS_CONTAINERS.iter().filter(|field| context.contains_key(**field)) {
-            errors.push(FieldError::forbidden(format!("{path}.securityContext.{field}"), rule));
+            errors.push(FieldError::forbidden(path.field("securityContext").field(field), rule));
         }
     }
 }

@@ -2,32 +2,32 @@
 
 use serde_json::Value;
 
-use super::fields::{Errors, invalid, object, one_of, require, set_number, set_text, under};
+use super::fields::{Errors, invalid, object, one_of, require, set_number, set_text};
 use super::volumes::{all, flag, lists_any, lun};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::core::bad_claim_template;
 use crate::kinds::object::text;
 use crate::names::{dns1123_label, dns1123_subdomain};
 
 /// iSCSI: the names of its ends.
-pub fn check_iscsi(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_iscsi(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     require(errors, source, path, "targetPortal");
     match text(source, &["iqn"]) {
-        "" => errors.push(FieldError::required(under(path, "iqn"), "")),
-        name => check_iscsi_name(errors, &under(path, "iqn"), name),
+        "" => errors.push(FieldError::required(path.field("iqn"), "")),
+        name => check_iscsi_name(errors, &path.field("iqn"), name),
     }
     lun(errors, source, path);
     let asks = flag(source, "chapAuthDiscovery") || flag(source, "chapAuthSession");
     if asks && !source.contains_key("secretRef") {
-        errors.push(FieldError::required(under(path, "secretRef"), ""));
+        errors.push(FieldError::required(path.field("secretRef"), ""));
     }
     if let Some(name) = set_text(source, "initiatorName") {
-        check_iscsi_name(errors, &under(path, "initiatorname"), name);
+        check_iscsi_name(errors, &path.field("initiatorname"), name);
     }
 }
 
-fn check_iscsi_name(errors: &mut Errors, path: &str, name: &str) {
+fn check_iscsi_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
     let rule = match name.get(..3) {
         Some("iqn") if is_qualified_iscsi(name) => return,
         Some("eui") if name.len() == 20 && is_hex(name, "eui.") => return,
@@ -60,7 +60,7 @@ fn is_qualified_iscsi(name: &str) -> bool {
 }
 
 /// Flocker: one of two names.
-pub fn check_flocker(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_flocker(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let (name, uid) = (text(source, &["datasetName"]), text(source, &["datasetUUID"]));
     if name.is_empty() && uid.is_empty() {
         errors.push(FieldError::required(path, "one of datasetName and datasetUUID is required"));
@@ -70,50 +70,50 @@ pub fn check_flocker(errors: &mut Errors, source: &Object, path: &str) {
         errors.push(FieldError::invalid(path, "resource", rule));
     }
     if name.contains('/') {
-        errors.push(FieldError::invalid(under(path, "datasetName"), name, "must not contain '/'"));
+        errors.push(FieldError::invalid(path.field("datasetName"), name, "must not contain '/'"));
     }
 }
 
 /// Cinder: a volume, and a secret with a name.
-pub fn check_cinder(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_cinder(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     require(errors, source, path, "volumeID");
     secret_name(errors, source, path);
 }
 
-fn secret_name(errors: &mut Errors, source: &Object, path: &str) {
+fn secret_name(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     if let Some(secret) = object(source, "secretRef") {
-        require(errors, secret, &under(path, "secretRef"), "name");
+        require(errors, secret, &path.field("secretRef"), "name");
     }
 }
 
 /// Quobyte: hosts with ports.
-pub fn check_quobyte(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_quobyte(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let registry = text(source, &["registry"]);
     let rule = "must be a host:port pair or multiple pairs separated by commas";
     if registry.is_empty() {
-        errors.push(FieldError::required(under(path, "registry"), rule));
+        errors.push(FieldError::required(path.field("registry"), rule));
     } else if text(source, &["tenant"]).len() >= 65 {
         let rule = "must be a UUID and may not exceed a length of 64 characters";
-        errors.push(FieldError::required(under(path, "tenant"), rule));
+        errors.push(FieldError::required(path.field("tenant"), rule));
     } else {
         let is_pair = |pair: &&str| {
             let host = pair.rsplit_once(':').map(|(host, _)| host);
             !host.is_some_and(|host| !host.contains(':') || (host.starts_with('[') && host.ends_with(']')))
         };
         for _ in registry.split(',').filter(is_pair) {
-            errors.push(FieldError::invalid(under(path, "registry"), registry, rule));
+            errors.push(FieldError::invalid(path.field("registry"), registry, rule));
         }
     }
     require(errors, source, path, "volume");
 }
 
 /// Fibre channel: names of targets, or of disks.
-pub fn check_fibre_channel(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_fibre_channel(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let (targets, disks) = (lists_any(source, "targetWWNs"), lists_any(source, "wwids"));
-    let field = under(path, "targetWWNs");
+    let field = path.field("targetWWNs");
     if !targets && !disks {
         let rule = "must specify either targetWWNs or wwids, but not both";
-        errors.push(FieldError::required(field.as_str(), rule));
+        errors.push(FieldError::required(field, rule));
     }
     if targets && disks {
         let rule = "targetWWNs and wwids can not be specified simultaneously";
@@ -123,7 +123,7 @@ pub fn check_fibre_channel(errors: &mut Errors, source: &Object, path: &str) {
         match set_number(source, "lun") {
             None => {
                 errors.push(FieldError::required(
-                    under(path, "lun"),
+                    path.field("lun"),
                     "lun is required if targetWWNs is specified",
                 ));
             }
@@ -136,13 +136,13 @@ const CACHING_MODES: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
 const DISK_KINDS: [&str; 3] = ["Dedicated", "Managed", "Shared"];
 
 /// Disks of Azure: the address has to fit the kind.
-pub fn check_azure_disk(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_azure_disk(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     all(errors, source, path, &["diskName", "diskURI"]);
     if let Some(mode) = set_text(source, "cachingMode") {
-        one_of(errors, &under(path, "cachingMode"), mode, &CACHING_MODES);
+        one_of(errors, &path.field("cachingMode"), mode, &CACHING_MODES);
     }
     let Some(kind) = set_text(source, "kind") else { return };
-    one_of(errors, &under(path, "kind"), kind, &DISK_KINDS);
+    one_of(errors, &path.field("kind"), kind, &DISK_KINDS);
     let (prefix, shown) = if kind == "Managed" {
         (
             "/subscriptions/",
@@ -153,56 +153,56 @@ pub fn check_azure_disk(errors: &mut Errors, source: &Object, path: &str) {
     };
     let address = text(source, &["diskURI"]);
     if !address.starts_with(prefix) {
-        errors.push(FieldError::not_supported(under(path, "diskURI"), address, &[shown]));
+        errors.push(FieldError::not_supported(path.field("diskURI"), address, &[shown]));
     }
 }
 
 /// StorageOS: labels as names.
-pub fn check_storage_os(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_storage_os(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     match text(source, &["volumeName"]) {
-        "" => errors.push(FieldError::required(under(path, "volumeName"), "")),
-        name => invalid(errors, &under(path, "volumeName"), name, dns1123_label(name)),
+        "" => errors.push(FieldError::required(path.field("volumeName"), "")),
+        name => invalid(errors, &path.field("volumeName"), name, dns1123_label(name)),
     }
     let namespace = text(source, &["volumeNamespace"]);
     if !namespace.is_empty() {
-        invalid(errors, &under(path, "volumeNamespace"), namespace, dns1123_label(namespace));
+        invalid(errors, &path.field("volumeNamespace"), namespace, dns1123_label(namespace));
     }
     secret_name(errors, source, path);
 }
 
 /// CSI: the name of a driver, and of a secret.
-pub fn check_csi(errors: &mut Errors, source: &Object, path: &str) {
-    let driver_path = under(path, "driver");
+pub fn check_csi(errors: &mut Errors, source: &Object, path: &Path<'_>) {
+    let driver_path = path.field("driver");
     match text(source, &["driver"]) {
         "" => errors.push(FieldError::required(driver_path, "")),
         driver => {
             if driver.len() > 63 {
-                errors.push(FieldError::too_long(driver_path.as_str(), 63));
+                errors.push(FieldError::too_long(driver_path, 63));
             }
             invalid(errors, &driver_path, driver, dns1123_subdomain(&driver.to_lowercase()));
         }
     }
     let Some(secret) = object(source, "nodePublishSecretRef") else { return };
     match text(secret, &["name"]) {
-        "" => errors.push(FieldError::required(under(path, "nodePublishSecretRef.name"), "")),
-        name => invalid(errors, &under(path, "name"), name, dns1123_subdomain(name)),
+        "" => errors.push(FieldError::required(path.field("nodePublishSecretRef.name"), "")),
+        name => invalid(errors, &path.field("name"), name, dns1123_subdomain(name)),
     }
 }
 
 /// Volumes that live as long as their pod: a template of a claim, of whose metadata only labels and annotations count.
-pub fn check_ephemeral(errors: &mut Errors, source: &Object, path: &str) {
-    let path = under(path, "volumeClaimTemplate");
+pub fn check_ephemeral(errors: &mut Errors, source: &Object, path: &Path<'_>) {
+    let path = path.field("volumeClaimTemplate");
     let Some(template) = object(source, "volumeClaimTemplate") else {
         errors.push(FieldError::required(path, ""));
         return;
     };
-    let metadata_path = under(&path, "metadata");
+    let metadata_path = path.field("metadata");
     if let Some(metadata) = object(template, "metadata") {
-        super::annotations::check_annotations(errors, metadata, &under(&metadata_path, "annotations"));
-        super::annotations::check_labels(errors, metadata.get("labels"), &under(&metadata_path, "labels"));
+        super::annotations::check_annotations(errors, metadata, &metadata_path.field("annotations"));
+        super::annotations::check_labels(errors, metadata.get("labels"), &metadata_path.field("labels"));
         for (field, value) in metadata {
             if !["labels", "annotations"].contains(&field.as_str()) && *value != Value::Null {
-                errors.push(FieldError::forbidden(under(&metadata_path, field), "cannot be set"));
+                errors.push(FieldError::forbidden(metadata_path.field(field), "cannot be set"));
             }
         }
     }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::containers::{self, Surroundings};
-use super::fields::{Errors, at, invalid, object, objects, require_one_of, set_text, texts, under, within};
+use super::fields::{Errors, invalid, object, objects, require_one_of, set_text, texts, within};
 use super::{annotations, go, resources, scheduling, security, volumes};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::address::bad_ip;
 use crate::kinds::object::{is_true, items, number, text};
@@ -19,51 +19,51 @@ const SEARCHES_SIZE_MAX: usize = 2048;
 const HOSTNAME_MAX: usize = 64;
 
 /// What is wrong with a template of pods.
-pub fn check_template(errors: &mut Errors, template: &Object, path: &str) {
-    let (empty, spec_path) = (Object::new(), under(path, "spec"));
+pub fn check_template(errors: &mut Errors, template: &Object, path: &Path<'_>) {
+    let (empty, spec_path) = (Object::new(), path.field("spec"));
     let metadata = object(template, "metadata").unwrap_or(&empty);
     let spec = object(template, "spec").unwrap_or(&empty);
-    annotations::check_labels(errors, metadata.get("labels"), &under(path, "labels"));
-    let annotations_path = under(path, "annotations");
+    annotations::check_labels(errors, metadata.get("labels"), &path.field("labels"));
+    let annotations_path = path.field("annotations");
     annotations::check_annotations(errors, metadata, &annotations_path);
     annotations::check_known(errors, metadata, spec, &annotations_path);
     check(errors, spec, &spec_path, None);
     annotations::check_agreement(errors, metadata, spec, &spec_path);
     if !items(spec, &["ephemeralContainers"]).is_empty() {
         let rule = "ephemeral containers not allowed in pod template";
-        errors.push(FieldError::forbidden(under(&spec_path, "ephemeralContainers"), rule));
+        errors.push(FieldError::forbidden(spec_path.field("ephemeralContainers"), rule));
     }
 }
 
 /// What is wrong with a spec; with its metadata if it is that of a pod.
-pub fn check(errors: &mut Errors, spec: &Object, path: &str, pod: Option<&Object>) {
+pub fn check(errors: &mut Errors, spec: &Object, path: &Path<'_>, pod: Option<&Object>) {
     let name = pod.map(|metadata| text(metadata, &["name"]));
-    let good = volumes::check(errors, spec, &under(path, "volumes"), name);
-    check_claims(errors, spec, &under(path, "resourceClaims"), pod);
+    let good = volumes::check(errors, spec, &path.field("volumes"), name);
+    check_claims(errors, spec, &path.field("resourceClaims"), pod);
     let claims = resources::claim_names(spec);
     containers::check(errors, &Surroundings { spec, volumes: &good, claims: &claims }, path);
     resources::check_pod(errors, spec, path, &claims);
     check_host_network(errors, spec, path, pod.is_some());
     require_one_of(errors, spec, path, "restartPolicy", &RESTART_POLICIES);
     require_one_of(errors, spec, path, "dnsPolicy", &DNS_POLICIES);
-    annotations::check_labels(errors, spec.get("nodeSelector"), &under(path, "nodeSelector"));
+    annotations::check_labels(errors, spec.get("nodeSelector"), &path.field("nodeSelector"));
     security::check_pod(errors, spec, path);
     scheduling::check_affinity(errors, spec, path);
-    check_dns(errors, spec, &under(path, "dnsConfig"));
+    check_dns(errors, spec, &path.field("dnsConfig"));
     check_gates(errors, spec, path);
-    scheduling::check_spread(errors, spec, &under(path, "topologySpreadConstraints"));
+    scheduling::check_spread(errors, spec, &path.field("topologySpreadConstraints"));
     security::check_host_processes(errors, spec, path);
     security::check_host_users(errors, spec, path);
     check_names(errors, spec, path);
-    scheduling::check_tolerations(errors, spec, &under(path, "tolerations"));
-    check_aliases(errors, spec, &under(path, "hostAliases"));
+    scheduling::check_tolerations(errors, spec, &path.field("tolerations"));
+    check_aliases(errors, spec, &path.field("hostAliases"));
     check_class_names(errors, spec, path);
     resources::check_overhead(errors, spec, path);
     security::check_os(errors, spec, path);
     volumes::check_file_variables(errors, spec, path);
 }
 
-fn check_claims(errors: &mut Errors, spec: &Object, path: &str, pod: Option<&Object>) {
+fn check_claims(errors: &mut Errors, spec: &Object, path: &Path<'_>, pod: Option<&Object>) {
     let mut names = Vec::new();
     for (index, claim) in objects(spec, "resourceClaims") {
         if pod
@@ -73,14 +73,14 @@ fn check_claims(errors: &mut Errors, spec: &Object, path: &str, pod: Option<&Obj
             errors.push(FieldError::forbidden("", "static pods do not support resource claims"));
             continue;
         }
-        let path = at(path, index);
+        let path = path.at(index);
         let name = text(claim, &["name"]);
         if name.is_empty() {
-            errors.push(FieldError::required(under(&path, "name"), ""));
+            errors.push(FieldError::required(path.field("name"), ""));
         } else if names.contains(&name) {
-            errors.push(FieldError::duplicate(under(&path, "name"), name));
+            errors.push(FieldError::duplicate(path.field("name"), name));
         } else {
-            invalid(errors, &under(&path, "name"), name, dns1123_label(name));
+            invalid(errors, &path.field("name"), name, dns1123_label(name));
             names.push(name);
         }
         let sources = ["resourceClaimName", "resourceClaimTemplateName"];
@@ -89,18 +89,20 @@ fn check_claims(errors: &mut Errors, spec: &Object, path: &str, pod: Option<&Obj
             1 => None,
             _ => Some("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"),
         };
-        let shown = Value::Object(claim.clone());
-        errors.extend(rule.map(|rule| go::invalid(path.as_str(), Some(&shown), &go::CLAIM, rule)));
+        errors.extend(rule.map(|rule| {
+            let shown = Value::Object(claim.clone());
+            go::invalid(&path, Some(&shown), &go::CLAIM, rule)
+        }));
         for field in sources {
             if let Some(name) = set_text(claim, field) {
-                invalid(errors, &under(&path, field), name, dns1123_subdomain(name));
+                invalid(errors, &path.field(field), name, dns1123_subdomain(name));
             }
         }
     }
 }
 
 /// In the network of the host, a port is that of the host.
-fn check_host_network(errors: &mut Errors, spec: &Object, path: &str, in_pod: bool) {
+fn check_host_network(errors: &mut Errors, spec: &Object, path: &Path<'_>, in_pod: bool) {
     if !is_true(spec, &["hostNetwork"]) {
         return;
     }
@@ -108,15 +110,16 @@ fn check_host_network(errors: &mut Errors, spec: &Object, path: &str, in_pod: bo
         for (at, port) in objects(container, "ports") {
             let (host, own) = (number(port, &["hostPort"]), number(port, &["containerPort"]));
             if (in_pod || host != 0) && host != own {
-                let path = format!("{path}.containers[{index}].ports[{at}].hostPort");
+                let path = path.item("containers", index);
+                let path = path.item("ports", at);
                 let rule = "must match `containerPort` when `hostNetwork` is true";
-                errors.push(FieldError::invalid(path, host, rule));
+                errors.push(FieldError::invalid(path.field("hostPort"), host, rule));
             }
         }
     }
 }
 
-fn check_dns(errors: &mut Errors, spec: &Object, path: &str) {
+fn check_dns(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let config = object(spec, "dnsConfig");
     let has_servers = config.is_some_and(|config| !items(config, &["nameservers"]).is_empty());
     if text(spec, &["dnsPolicy"]) == "None" && !has_servers {
@@ -124,52 +127,57 @@ fn check_dns(errors: &mut Errors, spec: &Object, path: &str) {
             None => FieldError::required(path, "must provide `dnsConfig` when `dnsPolicy` is None"),
             Some(_) => {
                 let rule = "must provide at least one DNS nameserver when `dnsPolicy` is None";
-                FieldError::required(under(path, "nameservers"), rule)
+                FieldError::required(path.field("nameservers"), rule)
             }
         });
         return;
     }
     let Some(config) = config else { return };
     let list = |field: &str| config.get(field).cloned().unwrap_or_default();
-    let servers = under(path, "nameservers");
+    let servers = path.field("nameservers");
     if texts(config, "nameservers").count() > NAMESERVERS_MAX {
         let rule = format!("must not have more than {NAMESERVERS_MAX} nameservers");
-        errors.push(FieldError::invalid(servers.as_str(), list("nameservers"), rule));
+        errors.push(FieldError::invalid(servers, list("nameservers"), rule));
     }
     for (index, server) in texts(config, "nameservers").enumerate() {
-        errors.extend(bad_ip(at(&servers, index), server, &[]));
+        errors.extend(bad_ip(&servers.at(index), server, &[]));
     }
-    let searches = under(path, "searches");
+    let searches = path.field("searches");
     let count = texts(config, "searches").count();
     if count > SEARCHES_MAX {
         let rule = format!("must not have more than {SEARCHES_MAX} search paths");
-        errors.push(FieldError::invalid(searches.as_str(), list("searches"), rule));
+        errors.push(FieldError::invalid(searches, list("searches"), rule));
     }
     if texts(config, "searches").map(str::len).sum::<usize>() + count.saturating_sub(1) > SEARCHES_SIZE_MAX {
         let rule = format!(
             "must not have more than {SEARCHES_SIZE_MAX} characters (including spaces) in the search list"
         );
-        errors.push(FieldError::invalid(searches.as_str(), list("searches"), rule));
+        errors.push(FieldError::invalid(searches, list("searches"), rule));
     }
     for (index, search) in texts(config, "searches").enumerate().filter(|(_, search)| *search != ".") {
         let search = search.strip_suffix('.').unwrap_or(search);
-        invalid(errors, &at(&searches, index), search, dns1123_subdomain_underscore(search));
+        invalid(errors, &searches.at(index), search, dns1123_subdomain_underscore(search));
     }
     for (index, option) in objects(config, "options") {
         if text(option, &["name"]).is_empty() {
-            errors.push(FieldError::required(format!("{path}.options[{index}]"), "must not be empty"));
+            errors.push(FieldError::required(path.item("options", index), "must not be empty"));
         }
     }
 }
 
-fn check_gates(errors: &mut Errors, spec: &Object, path: &str) {
+fn check_gates(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     for (index, gate) in objects(spec, "readinessGates") {
         let kind = text(gate, &["conditionType"]);
-        invalid(errors, &format!("{path}.readinessGates[{index}].conditionType"), kind, qualified_name(kind));
+        invalid(
+            errors,
+            &path.item("readinessGates", index).field("conditionType"),
+            kind,
+            qualified_name(kind),
+        );
     }
     let mut seen = Vec::new();
     for (index, gate) in objects(spec, "schedulingGates") {
-        let path = format!("{path}.schedulingGates[{index}]");
+        let path = path.item("schedulingGates", index);
         let name = text(gate, &["name"]);
         invalid(errors, &path, name, qualified_name(name));
         if seen.contains(&name) {
@@ -179,26 +187,23 @@ fn check_gates(errors: &mut Errors, spec: &Object, path: &str) {
     }
 }
 
-fn check_names(errors: &mut Errors, spec: &Object, path: &str) {
+fn check_names(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     if let Some(name) = set_text(spec, "hostnameOverride") {
-        let path = under(path, "hostnameOverride");
+        let path = path.field("hostnameOverride");
         for (field, rule) in [("setHostnameAsFQDN", "setHostnameAsFQDN"), ("hostNetwork", "hostNetwork")] {
             if is_true(spec, &[field]) {
-                errors.push(FieldError::forbidden(
-                    path.as_str(),
-                    format!("may not be specified when {rule} is true"),
-                ));
+                errors.push(FieldError::forbidden(path, format!("may not be specified when {rule} is true")));
             }
         }
         if name.len() > HOSTNAME_MAX {
-            errors.push(FieldError::too_long(path.as_str(), HOSTNAME_MAX));
+            errors.push(FieldError::too_long(path, HOSTNAME_MAX));
         }
         invalid(errors, &path, name, dns1123_subdomain(name));
     }
     let mut check = |field: &str, rule: fn(&str) -> Vec<String>| {
         let name = text(spec, &[field]);
         if !name.is_empty() {
-            invalid(errors, &under(path, field), name, rule(name));
+            invalid(errors, &path.field(field), name, rule(name));
         }
     };
     check("serviceAccountName", dns1123_subdomain);
@@ -207,29 +212,29 @@ fn check_names(errors: &mut Errors, spec: &Object, path: &str) {
     let mut check = |field: &str| {
         let name = text(spec, &[field]);
         if !name.is_empty() {
-            invalid(errors, &under(path, field), name, dns1123_label(name));
+            invalid(errors, &path.field(field), name, dns1123_label(name));
         }
     };
     check("hostname");
     check("subdomain");
 }
 
-fn check_aliases(errors: &mut Errors, spec: &Object, path: &str) {
+fn check_aliases(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     for (index, alias) in objects(spec, "hostAliases") {
-        errors.extend(bad_ip(format!("{path}[{index}].ip"), text(alias, &["ip"]), &[]));
+        errors.extend(bad_ip(&path.at(index).field("ip"), text(alias, &["ip"]), &[]));
         for (at, name) in texts(alias, "hostnames").enumerate() {
-            invalid(errors, &format!("{path}[{index}].hostnames[{at}]"), name, dns1123_subdomain(name));
+            invalid(errors, &path.at(index).item("hostnames", at), name, dns1123_subdomain(name));
         }
     }
 }
 
-fn check_class_names(errors: &mut Errors, spec: &Object, path: &str) {
+fn check_class_names(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let priority = text(spec, &["priorityClassName"]);
     if !priority.is_empty() {
-        invalid(errors, &under(path, "priorityClassName"), priority, dns1123_subdomain(priority));
+        invalid(errors, &path.field("priorityClassName"), priority, dns1123_subdomain(priority));
     }
     if let Some(class) = set_text(spec, "runtimeClassName") {
-        invalid(errors, &under(path, "runtimeClassName"), class, dns1123_subdomain(class));
+        invalid(errors, &path.field("runtimeClassName"), class, dns1123_subdomain(class));
     }
     if spec.contains_key("preemptionPolicy") {
         require_one_of(errors, spec, path, "preemptionPolicy", &["PreemptLowerPriority", "Never"]);

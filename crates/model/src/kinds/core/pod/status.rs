@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{Errors, invalid, object, objects, set_number};
 use super::go;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::address::{bad_ip, ip};
 use crate::kinds::object::{copy, items, map_mut, number, text};
@@ -49,16 +49,30 @@ pub fn validate(new: &Object, old: &Object) -> Errors {
     for (index, condition) in objects(status, "conditions") {
         let kind = text(condition, &["type"]);
         if let Some(generation) = set_number(condition, "observedGeneration").filter(|number| *number < 0) {
-            let path = format!("status.conditions[{index}].observedGeneration");
-            errors.push(FieldError::invalid(path, generation, "must be a non-negative integer"));
+            let path = Path::STATUS.item("conditions", index);
+            errors.push(FieldError::invalid(
+                path.field("observedGeneration"),
+                generation,
+                "must be a non-negative integer",
+            ));
         }
         if !SYSTEM_CONDITIONS.contains(&kind) {
-            invalid(&mut errors, &format!("status.conditions[{index}].Type"), kind, qualified_name(kind));
+            invalid(
+                &mut errors,
+                &Path::STATUS.item("conditions", index).field("Type"),
+                kind,
+                qualified_name(kind),
+            );
         }
     }
     let nominated = text(status, &["nominatedNodeName"]);
     if !nominated.is_empty() && nominated != text(before, &["nominatedNodeName"]) {
-        invalid(&mut errors, "status.nominatedNodeName", nominated, dns1123_subdomain(nominated));
+        invalid(
+            &mut errors,
+            &Path::root("status.nominatedNodeName"),
+            nominated,
+            dns1123_subdomain(nominated),
+        );
         if !text(spec, &["nodeName"]).is_empty() {
             let rule = "may not be set on pods that are already bound to a node";
             errors.push(FieldError::forbidden("status.nominatedNodeName", rule));
@@ -108,8 +122,11 @@ fn check_ends(
         let restarts =
             container.is_some_and(|(_, container)| restarts(container, spec, number(&end, &["exitCode"])));
         if terminated(new).is_none() && !restarts {
-            let path = format!("status.{field}[{index}].state");
-            errors.push(FieldError::forbidden(path, "may not be transitioned to non-terminated state"));
+            let path = Path::STATUS.item(field, index);
+            errors.push(FieldError::forbidden(
+                path.field("state"),
+                "may not be transitioned to non-terminated state",
+            ));
         }
     }
 }
@@ -136,24 +153,24 @@ fn check_addresses(errors: &mut Errors, status: &Object, before: &Object) {
             && *one != text(status, &[first])
         {
             errors.push(FieldError::invalid(
-                format!("status.{field}[0].ip"),
+                Path::STATUS.item(field, 0).field("ip"),
                 *one,
                 "must be equal to `hostIP`",
             ));
         }
         for (index, address) in addresses.iter().enumerate() {
             if !objects(before, field).any(|(_, old)| text(old, &["ip"]) == *address) {
-                errors.extend(bad_ip(format!("status.{field}[{index}]"), address, &[]));
+                errors.extend(bad_ip(&Path::STATUS.item(field, index), address, &[]));
             }
         }
         if addresses.len() < 2 {
             continue;
         }
-        let path = format!("status.{field}");
+        let path = Path::STATUS.field(field);
         if let Some(bad) = addresses.iter().position(|address| ip(address).is_none()) {
             let problem =
                 format!("failed to check for dual stack with error:invalid IP[{bad}]: {}", addresses[bad]);
-            errors.push(FieldError::internal(path.as_str(), problem));
+            errors.push(FieldError::internal(path, problem));
         }
         let is_pair = match addresses.as_slice() {
             [one, other] => {
@@ -163,7 +180,7 @@ fn check_addresses(errors: &mut Errors, status: &Object, before: &Object) {
         };
         if !is_pair {
             let rule = "may specify no more than one IP for each IP family";
-            errors.push(go::invalid(path, status.get(field), &go::ADDRESSES, rule));
+            errors.push(go::invalid(&path, status.get(field), &go::ADDRESSES, rule));
         }
     }
 }

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::annotations::{self, APP_ARMOR, MIRROR};
 use super::containers::check_image_spaces;
-use super::fields::{Errors, at, object, objects, set_number, under};
+use super::fields::{Errors, object, objects, set_number};
 use super::resources::quality_of_service;
 use super::scheduling::check_tolerations;
 use super::{go, spec, volumes};
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 use crate::kinds::Object;
 use crate::kinds::object::{copy, entries, items, number, text};
 
@@ -33,7 +33,7 @@ pub fn validate_create(pod: &Object) -> Errors {
         let rule = "cannot be set until all schedulingGates have been cleared";
         errors.push(FieldError::forbidden("spec.nodeName", rule));
     }
-    annotations::check_agreement(&mut errors, metadata, spec, "spec");
+    annotations::check_agreement(&mut errors, metadata, spec, &Path::SPEC);
     errors
 }
 
@@ -41,12 +41,12 @@ pub fn validate_create(pod: &Object) -> Errors {
 fn check_whole(errors: &mut Errors, pod: &Object) {
     let empty = Object::new();
     let (metadata, spec) = (part(pod, "metadata", &empty), part(pod, "spec", &empty));
-    annotations::check_known(errors, metadata, spec, "metadata.annotations");
-    spec::check(errors, spec, "spec", Some(metadata));
+    annotations::check_known(errors, metadata, spec, &Path::root("metadata.annotations"));
+    spec::check(errors, spec, &Path::SPEC, Some(metadata));
     volumes::check_tokens(errors, spec);
     for field in ["containers", "initContainers"] {
         for (index, container) in objects(spec, field) {
-            check_image_spaces(errors, container, &format!("spec.{field}[{index}]"));
+            check_image_spaces(errors, container, &Path::SPEC.item(field, index));
         }
     }
 }
@@ -60,11 +60,11 @@ pub fn validate_update(new: &Object, old: &Object) -> Errors {
     for field in ["containers", "initContainers"] {
         if items(new, &[field]).len() != items(old, &[field]).len() {
             let rule = "pod updates may not add or remove containers";
-            errors.push(FieldError::forbidden(under("spec", field), rule));
+            errors.push(FieldError::forbidden(Path::SPEC.field(field), rule));
             return errors;
         }
         for (index, container) in objects(new, field) {
-            let path = format!("spec.{field}[{index}]");
+            let path = Path::SPEC.item(field, index);
             super::fields::require(&mut errors, container, &path, "image");
             check_image_spaces(&mut errors, container, &path);
         }
@@ -77,7 +77,7 @@ pub fn validate_update(new: &Object, old: &Object) -> Errors {
         let name = text(gate, &["name"]);
         if !objects(old, "schedulingGates").any(|(_, old)| text(old, &["name"]) == name) {
             let rule = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-            errors.push(FieldError::forbidden(format!("spec.schedulingGates[{index}].name"), rule));
+            errors.push(FieldError::forbidden(Path::SPEC.item("schedulingGates", index).field("name"), rule));
         }
     }
     if new != old {
@@ -88,7 +88,7 @@ pub fn validate_update(new: &Object, old: &Object) -> Errors {
 
 /// The deadline may come nearer. Says whether nothing more is checked.
 fn check_deadline(errors: &mut Errors, new: &Object, old: &Object) -> bool {
-    let path = "spec.activeDeadlineSeconds";
+    let path = &Path::root("spec.activeDeadlineSeconds");
     match (set_number(new, "activeDeadlineSeconds"), set_number(old, "activeDeadlineSeconds")) {
         (Some(new), _) if !(0..=i64::from(i32::MAX)).contains(&new) => {
             errors.push(FieldError::invalid(path, new, super::fields::range_rule(0, i64::from(i32::MAX))));
@@ -117,7 +117,7 @@ fn check_added_tolerations(errors: &mut Errors, new: &Object, old: &Object) {
         errors.push(FieldError::forbidden("spec.tolerations", rule));
         return;
     }
-    check_tolerations(errors, new, "spec.tolerations");
+    check_tolerations(errors, new, &Path::root("spec.tolerations"));
 }
 
 /// Nothing else may change, apart from where a pod may run that is held back.
@@ -167,22 +167,23 @@ fn check_node_affinity(errors: &mut Errors, new: &mut Object, old: &Object) {
     let terms = |nodes: &Option<Value>| -> Option<Vec<Value>> {
         nodes.as_ref()?.get(REQUIRED)?.get("nodeSelectorTerms")?.as_array().cloned()
     };
-    let path = format!("spec.affinity.nodeAffinity.{REQUIRED}");
-    let path = format!("{path}.nodeSelectorTerms");
+    let path = Path::SPEC.field("affinity.nodeAffinity");
+    let path = path.field(REQUIRED);
+    let path = path.field("nodeSelectorTerms");
     if let Some(old) = terms(&old_nodes) {
         let new = terms(&new_nodes).unwrap_or_default();
         if new.len() == old.len() {
             for (index, (new, old)) in new.iter().zip(&old).enumerate() {
                 if !only_adds(new, old) {
-                    let path = at(&path, index);
+                    let path = path.at(index);
                     let rule = "only additions are allowed (no mutations or deletions)";
-                    errors.push(go::invalid(path, Some(new), &go::NODE_TERM, rule));
+                    errors.push(go::invalid(&path, Some(new), &go::NODE_TERM, rule));
                 }
             }
         } else {
             let shown = (!new.is_empty()).then_some(Value::Array(new));
             let rule = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-            errors.push(go::invalid(path, shown.as_ref(), &go::NODE_TERMS, rule));
+            errors.push(go::invalid(&path, shown.as_ref(), &go::NODE_TERMS, rule));
         }
     }
     match (new.get_mut("affinity").and_then(Value::as_object_mut), old_nodes) {
@@ -225,18 +226,23 @@ fn check_annotations(errors: &mut Errors, new: &Object, old: &Object) {
     for (key, _) in removed.iter().filter(|(key, value)| added.get(*key) != Some(*value)) {
         errors.extend(kind(key).map(|kind| {
             FieldError::forbidden(
-                format!("metadata.annotations[{key}]"),
+                Path::METADATA.field("annotations").key(key),
                 format!("may not remove or update {kind}"),
             )
         }));
     }
     for (key, _) in added.iter().filter(|(key, _)| !removed.contains_key(*key)) {
         errors.extend(kind(key).map(|kind| {
-            FieldError::forbidden(format!("metadata.annotations[{key}]"), format!("may not add {kind}"))
+            FieldError::forbidden(Path::METADATA.field("annotations").key(key), format!("may not add {kind}"))
         }));
     }
     let metadata = part(new, "metadata", &empty);
-    annotations::check_known(errors, metadata, part(new, "spec", &empty), "metadata.annotations");
+    annotations::check_known(
+        errors,
+        metadata,
+        part(new, "spec", &empty),
+        &Path::root("metadata.annotations"),
+    );
 }
 
 /// Takes everything from the old pod but one field of its spec.
@@ -367,13 +373,13 @@ fn check_same_containers(errors: &mut Errors, new: &Object, old: &Object) -> boo
     for field in ["containers", "initContainers"] {
         if items(new, &[field]).len() != items(old, &[field]).len() {
             let rule = format!("{field} may not be added or removed on resize");
-            errors.push(FieldError::forbidden(under("spec", field), rule));
+            errors.push(FieldError::forbidden(Path::SPEC.field(field), rule));
             continue;
         }
         for ((index, new), (_, old)) in objects(new, field).zip(objects(old, field)) {
             if text(new, &["name"]) != text(old, &["name"]) {
                 let rule = format!("{field} may not be renamed or reordered on resize");
-                errors.push(FieldError::forbidden(format!("spec.{field}[{index}].name"), rule));
+                errors.push(FieldError::forbidden(Path::SPEC.item(field, index).field("name"), rule));
             }
         }
     }
@@ -392,8 +398,12 @@ fn check_resized(errors: &mut Errors, new: &Object, old: &Object) {
                     entries(of, &["resources", kind]).any(|(other, _)| other == name)
                 };
                 if entries(old, &["resources", kind]).any(|(name, _)| !has(new, name)) {
-                    let path = format!("spec.{field}[{index}].resources.{kind}");
-                    errors.push(FieldError::forbidden(path, format!("resource {kind} cannot be removed")));
+                    let path = Path::SPEC.item(field, index);
+                    let path = path.field("resources");
+                    errors.push(FieldError::forbidden(
+                        path.field(kind),
+                        format!("resource {kind} cannot be removed"),
+                    ));
                 }
             }
         }

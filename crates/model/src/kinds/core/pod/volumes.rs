@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::env::check_file;
 use super::fields::{
-    Errors, at, descending, file_mode, invalid, local_path, no_backsteps, object, objects, require, set_text,
-    texts, under, within,
+    Errors, descending, file_mode, invalid, local_path, no_backsteps, object, objects, require, set_text,
+    texts, within,
 };
 use super::projected;
 use super::sources;
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{entries, is_true, items, number, text};
 use crate::names::{dns1123_label, dns1123_subdomain};
@@ -35,7 +35,7 @@ impl Volumes<'_> {
 }
 
 /// A check of a source of volumes.
-type Check = fn(&mut Errors, &Object, &str);
+type Check = fn(&mut Errors, &Object, &Path<'_>);
 
 /// The sources in the order of Kubernetes: the field, what Kubernetes calls it in errors if there is another source,
 /// what it calls it otherwise, and what is checked.
@@ -95,7 +95,7 @@ const SOURCES: [(&str, &str, &str, Check); 30] = [
 
 /// What is wrong with the volumes of a pod, and those that nothing is wrong with. The name of a pod is empty for a
 /// template.
-pub fn check<'a>(errors: &mut Errors, spec: &'a Object, path: &str, pod: Option<&str>) -> Volumes<'a> {
+pub fn check<'a>(errors: &mut Errors, spec: &'a Object, path: &Path<'_>, pod: Option<&str>) -> Volumes<'a> {
     let mut good = Volumes::default();
     let named = pod.filter(|name| !name.is_empty());
     let made: BTreeSet<String> = named
@@ -106,16 +106,16 @@ pub fn check<'a>(errors: &mut Errors, spec: &'a Object, path: &str, pod: Option<
         })
         .collect();
     for (index, volume) in objects(spec, "volumes") {
-        let path = at(path, index);
+        let path = path.at(index);
         let before = errors.len();
         let name = text(volume, &["name"]);
         check_source(errors, volume, &path, pod);
         match name {
-            "" => errors.push(FieldError::required(under(&path, "name"), "")),
-            name => invalid(errors, &under(&path, "name"), name, dns1123_label(name)),
+            "" => errors.push(FieldError::required(path.field("name"), "")),
+            name => invalid(errors, &path.field("name"), name, dns1123_label(name)),
         }
         if good.has(name) {
-            errors.push(FieldError::duplicate(under(&path, "name"), name));
+            errors.push(FieldError::duplicate(path.field("name"), name));
         }
         if errors.len() == before {
             good.0.insert(name, volume);
@@ -123,31 +123,31 @@ pub fn check<'a>(errors: &mut Errors, spec: &'a Object, path: &str, pod: Option<
         let claim = text(volume, &["persistentVolumeClaim", "claimName"]);
         if made.contains(claim) {
             let rule = "must not reference a PVC that gets created for an ephemeral volume";
-            errors.push(FieldError::invalid(under(&path, "persistentVolumeClaim.claimName"), claim, rule));
+            errors.push(FieldError::invalid(path.field("persistentVolumeClaim.claimName"), claim, rule));
         }
     }
     good
 }
 
-fn check_source(errors: &mut Errors, volume: &Object, path: &str, pod: Option<&str>) {
+fn check_source(errors: &mut Errors, volume: &Object, path: &Path<'_>, pod: Option<&str>) {
     let mut found = false;
     let name = text(volume, &["name"]);
     for (field, second, first, check) in SOURCES {
         let Some(source) = object(volume, field) else { continue };
         if found {
             let rule = "may not specify more than 1 volume type";
-            errors.push(FieldError::forbidden(under(path, second), rule));
+            errors.push(FieldError::forbidden(path.field(second), rule));
         } else {
-            check(errors, source, &under(path, first));
+            check(errors, source, &path.field(first));
             match (field, pod) {
                 ("ephemeral", Some(pod)) if !pod.is_empty() && !name.is_empty() => {
                     let claim = format!("{pod}-{name}");
                     for problem in dns1123_subdomain(&claim) {
                         let problem = format!("PVC name {}: {problem}", crate::error::quote(&claim));
-                        errors.push(FieldError::invalid(under(path, "name"), name, problem));
+                        errors.push(FieldError::invalid(path.field("name"), name, problem));
                     }
                 }
-                ("image", pod) => check_image(errors, source, &under(path, first), pod.is_some()),
+                ("image", pod) => check_image(errors, source, &path.field(first), pod.is_some()),
                 _ => {}
             }
         }
@@ -156,7 +156,7 @@ fn check_source(errors: &mut Errors, volume: &Object, path: &str, pod: Option<&s
         if field == "iscsi" && source.contains_key("initiatorName") && name.len() + 1 + target.len() > 64 {
             let rule = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
                         iscsi.initiatorName is specified.";
-            errors.push(FieldError::invalid(under(path, "name"), name, rule));
+            errors.push(FieldError::invalid(path.field("name"), name, rule));
         }
     }
     if !found {
@@ -165,101 +165,101 @@ fn check_source(errors: &mut Errors, volume: &Object, path: &str, pod: Option<&s
 }
 
 /// The errors for texts that all have to be there.
-pub fn all(errors: &mut Errors, source: &Object, path: &str, fields: &[&str]) {
+pub fn all(errors: &mut Errors, source: &Object, path: &Path<'_>, fields: &[&str]) {
     for field in fields {
         require(errors, source, path, field);
     }
 }
 
-fn require_items(errors: &mut Errors, source: &Object, path: &str, field: &str) {
+fn require_items(errors: &mut Errors, source: &Object, path: &Path<'_>, field: &str) {
     if items(source, &[field]).is_empty() {
-        errors.push(FieldError::required(under(path, field), ""));
+        errors.push(FieldError::required(path.field(field), ""));
     }
 }
 
-fn check_empty_dir(errors: &mut Errors, source: &Object, path: &str) {
+fn check_empty_dir(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     if Quantity::parse(text(source, &["sizeLimit"])).is_ok_and(|limit| limit.is_negative()) {
         let rule = "SizeLimit field must be a valid resource quantity";
-        errors.push(FieldError::forbidden(under(path, "sizeLimit"), rule));
+        errors.push(FieldError::forbidden(path.field("sizeLimit"), rule));
     }
 }
 
 const HOST_PATH_TYPES: [&str; 8] =
     ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
 
-fn check_host_path(errors: &mut Errors, source: &Object, path: &str) {
+fn check_host_path(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let target = text(source, &["path"]);
     if target.is_empty() {
-        errors.push(FieldError::required(under(path, "path"), ""));
+        errors.push(FieldError::required(path.field("path"), ""));
         return;
     }
-    no_backsteps(errors, &under(path, "path"), target);
+    no_backsteps(errors, &path.field("path"), target);
     if let Some(kind) = set_text(source, "type").filter(|kind| !HOST_PATH_TYPES.contains(kind)) {
-        errors.push(FieldError::not_supported(under(path, "type"), kind, &HOST_PATH_TYPES));
+        errors.push(FieldError::not_supported(path.field("type"), kind, &HOST_PATH_TYPES));
     }
 }
 
-fn check_git_repo(errors: &mut Errors, source: &Object, path: &str) {
+fn check_git_repo(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     require(errors, source, path, "repository");
-    descending(errors, &under(path, "directory"), text(source, &["directory"]));
+    descending(errors, &path.field("directory"), text(source, &["directory"]));
 }
 
-fn check_disk(errors: &mut Errors, disk: &Object, path: &str, name: &str) {
+fn check_disk(errors: &mut Errors, disk: &Object, path: &Path<'_>, name: &str) {
     require(errors, disk, path, name);
     let partition = number(disk, &["partition"]);
     if !(0..=255).contains(&partition) {
         let rule = super::fields::range_rule(1, 255);
-        errors.push(FieldError::invalid(under(path, "partition"), partition, rule));
+        errors.push(FieldError::invalid(path.field("partition"), partition, rule));
     }
 }
 
-fn check_keys(errors: &mut Errors, source: &Object, path: &str, name: &str) {
+fn check_keys(errors: &mut Errors, source: &Object, path: &Path<'_>, name: &str) {
     require(errors, source, path, name);
     file_mode(errors, source, path, "defaultMode");
     check_key_items(errors, source, path);
 }
 
 /// What is wrong with the entries that become files.
-pub fn check_key_items(errors: &mut Errors, source: &Object, path: &str) {
+pub fn check_key_items(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     for (index, item) in objects(source, "items") {
-        check_key_item(errors, item, &format!("{path}.items[{index}]"));
+        check_key_item(errors, item, &path.item("items", index));
     }
 }
 
 /// What is wrong with one entry that becomes a file.
-pub fn check_key_item(errors: &mut Errors, item: &Object, path: &str) {
+pub fn check_key_item(errors: &mut Errors, item: &Object, path: &Path<'_>) {
     all(errors, item, path, &["key", "path"]);
-    local_path(errors, &under(path, "path"), text(item, &["path"]));
+    local_path(errors, &path.field("path"), text(item, &["path"]));
     file_mode(errors, item, path, "mode");
 }
 
-fn check_nfs(errors: &mut Errors, source: &Object, path: &str) {
+fn check_nfs(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     all(errors, source, path, &["server", "path"]);
     let target = text(source, &["path"]);
     if !target.starts_with('/') {
-        errors.push(FieldError::invalid(under(path, "path"), target, "must be an absolute path"));
+        errors.push(FieldError::invalid(path.field("path"), target, "must be an absolute path"));
     }
 }
 
-fn check_downward(errors: &mut Errors, source: &Object, path: &str) {
+fn check_downward(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     file_mode(errors, source, path, "defaultMode");
     for (_, file) in objects(source, "items") {
         check_file(errors, file, path);
     }
 }
 
-fn check_flex(errors: &mut Errors, source: &Object, path: &str) {
+fn check_flex(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     require(errors, source, path, "driver");
     for (key, _) in entries(source, &["options"]) {
         let domain = format!(".{}", key.split('/').next().unwrap_or_default().to_lowercase());
         if domain.ends_with(".kubernetes.io") || domain.ends_with(".k8s.io") {
             let rule = "kubernetes.io and k8s.io namespaces are reserved";
-            errors.push(FieldError::invalid(format!("{path}.options[{key}]"), key.as_str(), rule));
+            errors.push(FieldError::invalid(path.field("options").key(key), key.as_str(), rule));
         }
     }
 }
 
-fn check_image(errors: &mut Errors, source: &Object, path: &str, in_pod: bool) {
+fn check_image(errors: &mut Errors, source: &Object, path: &Path<'_>, in_pod: bool) {
     if in_pod {
         require(errors, source, path, "reference");
     }
@@ -267,7 +267,7 @@ fn check_image(errors: &mut Errors, source: &Object, path: &str, in_pod: bool) {
 }
 
 /// Variables that come from files need a volume that is empty at first.
-pub fn check_file_variables(errors: &mut Errors, spec: &Object, path: &str) {
+pub fn check_file_variables(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     for (path, container) in super::fields::all_containers(spec, path) {
         for (index, variable) in objects(container, "env") {
             let Some(name) = variable
@@ -277,7 +277,8 @@ pub fn check_file_variables(errors: &mut Errors, spec: &Object, path: &str) {
             else {
                 continue;
             };
-            let path = format!("{path}.env[{index}].valueFrom.fileKeyRef.volumeName");
+            let path = path.item("env", index);
+            let path = path.field("valueFrom.fileKeyRef.volumeName");
             // The last one with this name counts.
             let volumes = objects(spec, "volumes").filter(|(_, volume)| text(volume, &["name"]) == name);
             match volumes.last() {
@@ -301,9 +302,10 @@ pub fn check_tokens(errors: &mut Errors, spec: &Object) {
         let Some(projected) = object(volume, "projected") else { continue };
         for (at, source) in objects(projected, "sources") {
             if source.contains_key("serviceAccountToken") {
-                let path = format!("spec.volumes[{index}].projected.sources[{at}].serviceAccountToken");
+                let path = Path::SPEC.item("volumes", index);
+                let path = path.item("projected.sources", at);
                 errors.push(FieldError::forbidden(
-                    path,
+                    path.field("serviceAccountToken"),
                     "must not be specified when serviceAccountName is not set",
                 ));
             }
@@ -317,7 +319,7 @@ pub fn lists_any(source: &Object, field: &str) -> bool {
 }
 
 /// The error for a number that is set and no lun.
-pub fn lun(errors: &mut Errors, source: &Object, path: &str) {
+pub fn lun(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     within(errors, source, path, "lun", (0, 255));
 }
 

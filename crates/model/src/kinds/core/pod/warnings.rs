@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD};
-use super::fields::{all_containers, object, objects, texts, under};
+use super::fields::{all_containers, object, objects, texts};
 use super::overlaps::overlapping_paths;
 use super::prepare;
 use super::resources::fractional_bytes;
-use crate::error::quote;
+use crate::error::{Path, quote};
 use crate::kinds::Object;
 use crate::kinds::address::ip_warning;
 use crate::kinds::object::{entries, number, text};
@@ -44,10 +44,10 @@ const OLD_VOLUMES: [(&str, &str, &str); 9] = [
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// What to tell about a spec. The path is empty for a pod, and else that of its template.
-pub fn of(metadata: &Object, spec: &Object, path: &str) -> Vec<String> {
-    let at = |field: &str| if path.is_empty() { field.to_owned() } else { under(path, field) };
-    let (spec_path, annotations_path) = (at("spec"), at("metadata.annotations"));
+/// What to tell about the spec of a pod, or of the template at a path.
+pub fn of(metadata: &Object, spec: &Object, path: &Path<'_>) -> Vec<String> {
+    let is_pod = path.is_object();
+    let (spec_path, annotations_path) = (path.field("spec"), path.field("metadata.annotations"));
     let mut warnings = Vec::new();
     old_node_labels(&mut warnings, spec, &spec_path);
     let empty = Object::new();
@@ -94,9 +94,7 @@ pub fn of(metadata: &Object, spec: &Object, path: &str) -> Vec<String> {
         // A pod has got its profile from the annotation by now.
         let is_told = match said {
             None => false,
-            Some(said) if path.starts_with("spec.") => {
-                said.is_none() || (own == said.as_ref() && own.is_some())
-            }
+            Some(said) if is_pod => said.is_none() || (own == said.as_ref() && own.is_some()),
             Some(said) => own.is_none() && (of_pod.is_none() || of_pod != said.as_ref()),
         };
         if is_told {
@@ -117,26 +115,26 @@ pub fn of(metadata: &Object, spec: &Object, path: &str) -> Vec<String> {
 
 const SECCOMP_ADVICE: &str = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
 
-fn old_node_labels(warnings: &mut Vec<String>, spec: &Object, path: &str) {
+fn old_node_labels(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
     for (key, _) in entries(spec, &["nodeSelector"]) {
         warnings.extend(advice(key).map(|advice| format!("{path}.nodeSelector[{key}]: {advice}")));
     }
     let nodes = object(spec, "affinity").and_then(|affinity| object(affinity, "nodeAffinity"));
     if let Some(nodes) = nodes {
-        let path = format!("{path}.affinity.nodeAffinity");
+        let path = path.field("affinity.nodeAffinity");
         if let Some(required) = object(nodes, REQUIRED) {
             for (index, term) in objects(required, "nodeSelectorTerms") {
-                node_term(warnings, term, &format!("{path}.{REQUIRED}.nodeSelectorTerms[{index}]"), false);
+                node_term(warnings, term, &path.field(REQUIRED).item("nodeSelectorTerms", index), false);
             }
         }
         for (index, term) in objects(nodes, PREFERRED) {
             if let Some(term) = object(term, "preference") {
-                node_term(warnings, term, &format!("{path}.{PREFERRED}[{index}].preference"), true);
+                node_term(warnings, term, &path.item(PREFERRED, index).field("preference"), true);
             }
         }
     }
     for (index, constraint) in objects(spec, "topologySpreadConstraints") {
-        let path = format!("{path}.topologySpreadConstraints[{index}]");
+        let path = path.item("topologySpreadConstraints", index);
         let key = text(constraint, &["topologyKey"]);
         warnings.extend(advice(key).map(|advice| format!("{path}.topologyKey: {key} is {advice}")));
         if !constraint.contains_key("labelSelector") {
@@ -147,9 +145,9 @@ fn old_node_labels(warnings: &mut Vec<String>, spec: &Object, path: &str) {
 
 const NOTHING: &str = "a null labelSelector results in matching no pod";
 
-fn node_term(warnings: &mut Vec<String>, term: &Object, path: &str, checks_values: bool) {
+fn node_term(warnings: &mut Vec<String>, term: &Object, path: &Path<'_>, checks_values: bool) {
     for (index, expression) in objects(term, "matchExpressions") {
-        let path = format!("{path}.matchExpressions[{index}]");
+        let path = path.item("matchExpressions", index);
         let key = text(expression, &["key"]);
         warnings.extend(advice(key).map(|advice| format!("{path}.key: {key} is {advice}")));
         for (at, value) in texts(expression, "values").enumerate().filter(|_| checks_values) {
@@ -161,7 +159,7 @@ fn node_term(warnings: &mut Vec<String>, term: &Object, path: &str, checks_value
     }
 }
 
-fn duplicates(warnings: &mut Vec<String>, spec: &Object, path: &str, list: &str, field: &str) {
+fn duplicates(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>, list: &str, field: &str) {
     let mut seen = Vec::new();
     for (index, item) in objects(spec, list) {
         let value = text(item, &[field]);
@@ -173,9 +171,9 @@ fn duplicates(warnings: &mut Vec<String>, spec: &Object, path: &str, list: &str,
     }
 }
 
-fn of_container(warnings: &mut Vec<String>, container: &Object, path: &str) {
+fn of_container(warnings: &mut Vec<String>, container: &Object, path: &Path<'_>) {
     if let Some(resources) = object(container, "resources") {
-        let path = under(path, "resources");
+        let path = path.field("resources");
         for name in ["memory", "ephemeral-storage"] {
             for field in ["limits", "requests"] {
                 fractional_bytes(warnings, resources, field, &path, name);
@@ -199,21 +197,22 @@ fn of_container(warnings: &mut Vec<String>, container: &Object, path: &str) {
     }
 }
 
-fn ports(warnings: &mut Vec<String>, spec: &Object, path: &str) {
-    let mut known: BTreeMap<String, Vec<(String, &Object)>> = BTreeMap::new();
-    for (path, container) in all_containers(spec, path) {
+fn ports(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
+    let containers: Vec<(Path<'_>, &Object)> = all_containers(spec, path).collect();
+    let mut known: BTreeMap<(i64, &str), Vec<(Path<'_>, &Object)>> = BTreeMap::new();
+    for (path, container) in &containers {
         for (index, port) in objects(container, "ports") {
-            let path = format!("{path}.ports[{index}]");
-            let host = |port: &Object| (text(port, &["hostIP"]).to_owned(), number(port, &["hostPort"]));
+            let path = path.item("ports", index);
+            let host = |port| (text(port, &["hostIP"]), number(port, &["hostPort"]));
             let (address, number_) = host(port);
             if !address.is_empty() && number_ == 0 {
                 warnings.push(format!("{path}: hostIP set without hostPort: {}", go_port(port)));
             }
-            let key = format!("{}/{}", number(port, &["containerPort"]), text(port, &["protocol"]));
+            let key = (number(port, &["containerPort"]), text(port, &["protocol"]));
             let others = known.entry(key).or_default();
             for (other_path, other) in others.iter() {
                 let (other_address, other_number) = host(other);
-                let kind = if (&address, number_) == (&other_address, other_number) {
+                let kind = if (address, number_) == (other_address, other_number) {
                     "duplicate"
                 } else if number_ == 0 || other_number == 0 {
                     "overlapping"
@@ -227,10 +226,10 @@ fn ports(warnings: &mut Vec<String>, spec: &Object, path: &str) {
             others.push((path, port));
         }
     }
-    let mut names: BTreeMap<&str, String> = BTreeMap::new();
-    for (path, container) in all_containers(spec, path) {
+    let mut names: BTreeMap<&str, Path<'_>> = BTreeMap::new();
+    for (path, container) in &containers {
         for (index, port) in objects(container, "ports") {
-            let (name, path) = (text(port, &["name"]), format!("{path}.ports[{index}]"));
+            let (name, path) = (text(port, &["name"]), path.item("ports", index));
             match names.get(name) {
                 _ if name.is_empty() => {}
                 Some(other) => warnings.push(format!(
@@ -267,11 +266,12 @@ fn go_port(port: &Object) -> String {
     format!("{{{}}}", shown.join(" "))
 }
 
-fn selectors_of_nothing(warnings: &mut Vec<String>, spec: &Object, path: &str) {
+fn selectors_of_nothing(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
     let Some(affinity) = object(spec, "affinity") else { return };
     for field in ["podAffinity", "podAntiAffinity"] {
         let Some(pods) = object(affinity, field) else { continue };
-        let path = format!("{path}.affinity.{field}");
+        let path = path.field("affinity");
+        let path = path.field(field);
         for (index, term) in objects(pods, REQUIRED) {
             if !term.contains_key("labelSelector") {
                 warnings.push(format!("{path}.{REQUIRED}[{index}].labelSelector: {NOTHING}"));
@@ -286,13 +286,13 @@ fn selectors_of_nothing(warnings: &mut Vec<String>, spec: &Object, path: &str) {
     }
 }
 
-fn odd_addresses(warnings: &mut Vec<String>, spec: &Object, path: &str) {
+fn odd_addresses(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
     if let Some(config) = object(spec, "dnsConfig") {
         for (index, address) in texts(config, "nameservers").enumerate() {
-            warnings.extend(ip_warning(&format!("{path}.dnsConfig.nameservers[{index}]"), address));
+            warnings.extend(ip_warning(&path.item("dnsConfig.nameservers", index), address));
         }
     }
     for (index, alias) in objects(spec, "hostAliases") {
-        warnings.extend(ip_warning(&format!("{path}.hostAliases[{index}].ip"), text(alias, &["ip"])));
+        warnings.extend(ip_warning(&path.item("hostAliases", index).field("ip"), text(alias, &["ip"])));
     }
 }

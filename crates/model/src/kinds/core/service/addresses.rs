@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{NONE, cluster_ips, is_external_name, is_headless, kind};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::address::{bad_ip, is_ipv6};
 use crate::kinds::object::{entries, has, items, map_mut, text, value};
@@ -93,7 +93,7 @@ fn malformed(ips: &[Value], old: &[Value]) -> Vec<FieldError> {
     for (index, ip) in ips.iter().enumerate() {
         let ip = ip.as_str().unwrap_or_default();
         if index > 0 || ip != NONE {
-            errors.extend(bad_ip(format!("{IPS}[{index}]"), ip, old));
+            errors.extend(bad_ip(&Path::root(IPS).at(index), ip, old));
         } else if ips.len() > 1 {
             errors.push(FieldError::invalid(IPS, list(ips), "'None' must be the first and only value"));
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::addresses::{set_families, stays_as_it_prefers};
 use super::{NONE, cluster_ips, is_external_name, kind, needs_health_check, node_port, ports};
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::address::ip;
 use crate::kinds::claims::{Claim, Pool, Refusal};
@@ -135,8 +135,8 @@ fn set_node_port(service: &mut Object, index: usize, number: i64) {
 
 fn take(pool: &mut Pool<'_>, index: usize, number: i64) -> Result<(), Refusal> {
     pool.take_port(number).map_err(|problem| {
-        let path = format!("spec.ports[{index}].nodePort");
-        Refusal::Invalid(vec![FieldError::invalid(path, number, problem)])
+        let path = Path::SPEC.item("ports", index);
+        Refusal::Invalid(vec![FieldError::invalid(path.field("nodePort"), number, problem)])
     })
 }
 

@@ -8,6 +8,7 @@ mod validate;
 
 use serde_json::{Value, json};
 
+use crate::error::Path;
 use crate::kinds::address::{ip_warning, range_warnings};
 use crate::kinds::object::{copy, has, items, map_mut, set_default, text};
 use crate::kinds::{KindRules, Object, SelectableField, Subresource};
@@ -165,7 +166,7 @@ fn warnings(service: &Object) -> Vec<String> {
     let spec = |field| text(service, &["spec", field]);
     let at = |field: &str, list: &[Value]| -> Vec<String> {
         let ips = list.iter().filter_map(Value::as_str).enumerate();
-        ips.filter_map(|(index, ip)| ip_warning(&format!("spec.{field}[{index}]"), ip)).collect()
+        ips.filter_map(|(index, ip)| ip_warning(&Path::SPEC.item(field, index), ip)).collect()
     };
     if !matches!(spec("clusterIP"), "" | NONE) {
         warnings.extend(at("clusterIPs", cluster_ips(service)));
@@ -181,9 +182,9 @@ fn warnings(service: &Object) -> Vec<String> {
         warnings.extend(ignored.map(|(field, _)| format!("spec.{field} is ignored for headless services")));
     }
     warnings.extend(at("externalIPs", external_ips));
-    warnings.extend(ip_warning("spec.loadBalancerIP", spec("loadBalancerIP")));
+    warnings.extend(ip_warning(&Path::root("spec.loadBalancerIP"), spec("loadBalancerIP")));
     for (index, range) in items(service, &["spec", "loadBalancerSourceRanges"]).iter().enumerate() {
-        let path = format!("spec.loadBalancerSourceRanges[{index}]");
+        let path = Path::SPEC.item("loadBalancerSourceRanges", index);
         warnings.extend(range_warnings(&path, range.as_str().unwrap_or_default()));
     }
     if is_external_name(service) && !external_ips.is_empty() {

@@ -8,7 +8,7 @@ use super::{
     cluster_ips, is_external, is_external_name, is_headless, is_load_balancer, kind, needs_health_check,
     node_port, ports, validate,
 };
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::object::{has, items, map_mut, number, text, value};
 
@@ -41,7 +41,7 @@ fn addresses(new: &Object, old: &Object) -> Vec<FieldError> {
         return Vec::new();
     }
     let (was, is) = (cluster_ips(old), cluster_ips(new));
-    let at = |index: usize| format!("spec.clusterIPs[{index}]");
+    let at = |index: usize| Path::SPEC.item("clusterIPs", index);
     let all = || Value::Array(is.to_vec());
     if was.len() == is.len() {
         let pairs = was.iter().zip(is).enumerate().filter(|(_, (was, is))| was != is);

@@ -8,7 +8,7 @@ use super::{
     addresses, cluster_ips, is_external, is_external_name, is_headless, is_load_balancer, kind,
     needs_health_check, node_port, ports,
 };
-use crate::error::FieldError;
+use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::address::{bad_destination, bad_ip, bad_port, bad_port_or_name, bad_range, ip};
 use crate::kinds::object::{
@@ -25,18 +25,18 @@ pub(super) fn validate(service: &Object, old: Option<&Object>) -> Vec<FieldError
     let mut errors: Vec<FieldError> = topology_mode(service).into_iter().collect();
     errors.extend(of_its_type(service));
     errors.extend(all_ports(service));
-    errors.extend(bad_labels("spec.selector", entries(service, &["spec", "selector"])));
+    errors.extend(bad_labels(&Path::root("spec.selector"), entries(service, &["spec", "selector"])));
     errors.extend(affinity(service));
     errors.extend(addresses::validate(service, old));
     let old_ips = old.map(|old| items(old, &["spec", "externalIPs"])).unwrap_or_default();
     for (index, ip) in items(service, &["spec", "externalIPs"]).iter().enumerate() {
-        let (path, ip) = (format!("spec.externalIPs[{index}]"), ip.as_str().unwrap_or_default());
-        match bad_ip(path.as_str(), ip, old_ips) {
+        let (path, ip) = (Path::SPEC.item("externalIPs", index), ip.as_str().unwrap_or_default());
+        match bad_ip(&path, ip, old_ips) {
             Some(error) => errors.push(error),
             None => errors.extend(bad_destination(&path, ip)),
         }
     }
-    errors.extend(unsupported("spec.type", kind(service), &TYPES));
+    errors.extend(unsupported(&Path::root("spec.type"), kind(service), &TYPES));
     errors.extend(duplicate_ports(service));
     errors.extend(source_ranges(service, old));
     let allocates = has(service, &["spec", "allocateLoadBalancerNodePorts"]);
@@ -55,7 +55,7 @@ fn topology_mode(service: &Object) -> Option<FieldError> {
     let (mode, hints) = (annotation(MODE)?, annotation(HINTS)?);
     (mode != hints).then(|| {
         let problem = format!("must match annotations[{HINTS}] when both are specified");
-        FieldError::invalid(format!("metadata.annotations[{MODE}]"), mode, problem)
+        FieldError::invalid(Path::METADATA.field("annotations").key(MODE), mode, problem)
     })
 }
 
@@ -81,7 +81,11 @@ fn of_its_type(service: &Object) -> Vec<FieldError> {
             let name = text(service, &["spec", "externalName"]);
             match name.strip_suffix('.').unwrap_or(name) {
                 "" => errors.push(FieldError::required("spec.externalName", "")),
-                name => errors.extend(invalid_for("spec.externalName", name, dns1123_subdomain(name))),
+                name => errors.extend(invalid_for(
+                    &Path::root("spec.externalName"),
+                    name,
+                    dns1123_subdomain(name),
+                )),
             }
         }
         _ => {}
@@ -92,25 +96,25 @@ fn of_its_type(service: &Object) -> Vec<FieldError> {
 fn all_ports(service: &Object) -> Vec<FieldError> {
     let (all, mut names, mut errors) = (ports(service), BTreeSet::new(), Vec::new());
     for (index, port) in all.iter().enumerate() {
-        let path = format!("spec.ports[{index}]");
+        let path = Path::SPEC.item("ports", index);
         let name = text_in(port, "name");
         if name.is_empty() {
             if all.len() > 1 {
-                errors.push(FieldError::required(format!("{path}.name"), ""));
+                errors.push(FieldError::required(path.field("name"), ""));
             }
         } else {
-            errors.extend(invalid_for(&format!("{path}.name"), name, dns1123_label(name)));
+            errors.extend(invalid_for(&path.field("name"), name, dns1123_label(name)));
             if !names.insert(name) {
-                errors.push(FieldError::duplicate(format!("{path}.name"), name));
+                errors.push(FieldError::duplicate(path.field("name"), name));
             }
         }
         let number = port.get("port").and_then(Value::as_i64).unwrap_or_default();
-        errors.extend(bad_port(format!("{path}.port"), number));
-        errors.extend(unsupported(format!("{path}.protocol"), text_in(port, "protocol"), &PROTOCOLS));
+        errors.extend(bad_port(&path.field("port"), number));
+        errors.extend(unsupported(&path.field("protocol"), text_in(port, "protocol"), &PROTOCOLS));
         let target = port.get("targetPort").unwrap_or(&Value::Null);
-        errors.extend(bad_port_or_name(&format!("{path}.targetPort"), target));
+        errors.extend(bad_port_or_name(&path.field("targetPort"), target));
         if let Some(protocol) = port.get("appProtocol").and_then(Value::as_str) {
-            errors.extend(invalid_for(&format!("{path}.appProtocol"), protocol, qualified_name(protocol)));
+            errors.extend(invalid_for(&path.field("appProtocol"), protocol, qualified_name(protocol)));
         }
     }
     errors
@@ -121,7 +125,9 @@ fn affinity(service: &Object) -> Vec<FieldError> {
     const LONGEST: i64 = 86_400;
     let affinity = text(service, &["spec", "sessionAffinity"]);
     let mut errors: Vec<FieldError> =
-        unsupported("spec.sessionAffinity", affinity, &["ClientIP", "None"]).into_iter().collect();
+        unsupported(&Path::root("spec.sessionAffinity"), affinity, &["ClientIP", "None"])
+            .into_iter()
+            .collect();
     let config = ["spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"];
     if affinity == "ClientIP" {
         let seconds = number(service, &config);
@@ -140,13 +146,16 @@ fn duplicate_ports(service: &Object) -> Vec<FieldError> {
     if kind(service) == "ClusterIP" {
         errors.extend(on_nodes().map(|(index, _)| {
             let problem = "may not be used when `type` is 'ClusterIP'";
-            FieldError::forbidden(format!("spec.ports[{index}].nodePort"), problem)
+            FieldError::forbidden(Path::SPEC.item("ports", index).field("nodePort"), problem)
         }));
     }
     let mut known = BTreeSet::new();
     for (index, port) in on_nodes() {
         if !known.insert((text_in(port, "protocol"), node_port(port))) {
-            errors.push(FieldError::duplicate(format!("spec.ports[{index}].nodePort"), node_port(port)));
+            errors.push(FieldError::duplicate(
+                Path::SPEC.item("ports", index).field("nodePort"),
+                node_port(port),
+            ));
         }
     }
     let mut known = BTreeSet::new();
@@ -158,7 +167,7 @@ fn duplicate_ports(service: &Object) -> Vec<FieldError> {
                  \"NodePort\":0}}",
                 number.unwrap_or_default()
             );
-            errors.push(FieldError::duplicate(format!("spec.ports[{index}]"), "").showing(&shown));
+            errors.push(FieldError::duplicate(Path::SPEC.item("ports", index), "").showing(&shown));
         }
     }
     errors
@@ -178,15 +187,16 @@ fn source_ranges(service: &Object, old: Option<&Object>) -> Vec<FieldError> {
         let old = old.map(|old| items(old, &["spec", "loadBalancerSourceRanges"])).unwrap_or_default();
         for (index, range) in ranges.iter().enumerate() {
             let range = range.as_str().unwrap_or_default().trim();
-            errors.extend(bad_range(format!("{FIELD}[{index}]"), range, old));
+            errors.extend(bad_range(&Path::root(FIELD).at(index), range, old));
         }
     } else if let Some(ranges) = annotation(service) {
-        let path = format!("metadata.annotations[{ANNOTATION}]");
+        let annotations = Path::METADATA.field("annotations");
+        let path = annotations.key(ANNOTATION);
         if !is_load_balancer(service) {
-            errors.push(FieldError::forbidden(path.as_str(), ONLY_BALANCERS));
+            errors.push(FieldError::forbidden(path, ONLY_BALANCERS));
         }
         if old.and_then(annotation) != Some(ranges) && !ranges.trim().is_empty() {
-            let each = ranges.split(',').filter_map(|range| bad_range(path.as_str(), range.trim(), &[]));
+            let each = ranges.split(',').filter_map(|range| bad_range(&path, range.trim(), &[]));
             errors.extend(each);
         }
     }
@@ -200,7 +210,7 @@ pub(super) fn balancer_class(service: &Object) -> Vec<FieldError> {
         return Vec::new();
     };
     if is_load_balancer(service) {
-        invalid_for(PATH, class, qualified_name(class))
+        invalid_for(&Path::root(PATH), class, qualified_name(class))
     } else {
         vec![FieldError::forbidden(PATH, ONLY_BALANCERS)]
     }
@@ -212,14 +222,14 @@ fn traffic(service: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let policy = text(service, &["spec", "externalTrafficPolicy"]);
     if is_external(service) {
-        errors.extend(unsupported(EXTERNAL, policy, &["Cluster", "Local"]));
+        errors.extend(unsupported(&Path::root(EXTERNAL), policy, &["Cluster", "Local"]));
     } else if !policy.is_empty() {
         let problem = "may only be set for externally-accessible services";
         errors.push(FieldError::invalid(EXTERNAL, policy, problem));
     }
     match (needs_health_check(service), number(service, &["spec", "healthCheckNodePort"])) {
         (true, 0) => errors.push(FieldError::required(HEALTH, "")),
-        (true, port) => errors.extend(bad_port(HEALTH, port)),
+        (true, port) => errors.extend(bad_port(&Path::root(HEALTH), port)),
         (false, 0) => {}
         (false, port) => {
             let problem =
@@ -232,7 +242,7 @@ fn traffic(service: &Object) -> Vec<FieldError> {
         ("trafficDistribution", &["PreferClose", "PreferSameZone", "PreferSameNode"][..]),
     ] {
         if let Some(value) = value(service, &["spec", field]).and_then(Value::as_str) {
-            errors.extend(unsupported(format!("spec.{field}"), value, supported));
+            errors.extend(unsupported(&Path::SPEC.field(field), value, supported));
         }
     }
     errors
@@ -250,16 +260,16 @@ pub(super) fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
         .filter_map(|ingress| ingress.get("ip").cloned())
         .collect();
     let each = all.iter().enumerate();
-    each.flat_map(|(index, ingress)| balancer_address(&format!("{PATH}[{index}]"), ingress, &known)).collect()
+    each.flat_map(|(index, ingress)| balancer_address(&Path::root(PATH).at(index), ingress, &known)).collect()
 }
 
-fn balancer_address(path: &str, ingress: &Value, known: &[Value]) -> Vec<FieldError> {
+fn balancer_address(path: &Path<'_>, ingress: &Value, known: &[Value]) -> Vec<FieldError> {
     let (address, mode) = (text_in(ingress, "ip"), ingress.get("ipMode").and_then(Value::as_str));
     let mut errors = Vec::new();
     if !address.is_empty() {
-        errors.extend(bad_ip(format!("{path}.ip"), address, known));
+        errors.extend(bad_ip(&path.field("ip"), address, known));
     }
-    let mode_path = format!("{path}.ipMode");
+    let mode_path = path.field("ipMode");
     match mode {
         None if !address.is_empty() => {
             errors.push(FieldError::required(mode_path, "must be specified when `ip` is set"));
@@ -268,18 +278,18 @@ fn balancer_address(path: &str, ingress: &Value, known: &[Value]) -> Vec<FieldEr
         Some(_) if address.is_empty() => {
             errors.push(FieldError::forbidden(mode_path, "may not be specified when `ip` is not set"));
         }
-        Some(mode) => errors.extend(unsupported(mode_path, mode, &["Proxy", "VIP"])),
+        Some(mode) => errors.extend(unsupported(&mode_path, mode, &["Proxy", "VIP"])),
     }
     errors.extend(balancer_host(path, text_in(ingress, "hostname")));
     errors
 }
 
 /// What is wrong with the name of a load balancer.
-pub(in crate::kinds) fn balancer_host(path: &str, host: &str) -> Vec<FieldError> {
+pub(in crate::kinds) fn balancer_host(path: &Path<'_>, host: &str) -> Vec<FieldError> {
     if host.is_empty() {
         return Vec::new();
     }
-    let path = format!("{path}.hostname");
+    let path = path.field("hostname");
     let mut errors = invalid_for(&path, host, dns1123_subdomain(host));
     if ip(host).is_some() {
         errors.push(FieldError::invalid(path, host, "must be a DNS name, not an IP address"));
