@@ -132,18 +132,18 @@ pub fn wildcard_subdomain(value: &str) -> Vec<String> {
 /// or not.
 pub fn qualified_name(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
-    let name = match value.split('/').collect::<Vec<_>>().as_slice() {
-        [name] => *name,
-        [prefix, name] => {
+    let name = match value.split_once('/') {
+        None => value,
+        Some((prefix, name)) if !name.contains('/') => {
             let wrong = if prefix.is_empty() {
                 vec!["must be non-empty".to_owned()]
             } else {
                 subdomain(prefix, "bytes")
             };
             messages.extend(wrong.into_iter().map(|message| format!("prefix part {message}")));
-            *name
+            name
         }
-        _ => {
+        Some(_) => {
             let words = mismatch(NAME_WORDS, NAME_PATTERN, NAME_EXAMPLES);
             return vec![format!(
                 "a valid label key {words} with an optional DNS subdomain prefix and '/' \
@@ -160,6 +160,14 @@ pub fn qualified_name(value: &str) -> Vec<String> {
     }
     messages.extend(wrong.into_iter().map(|message| format!("name part {message}")));
     messages
+}
+
+/// The key of an annotation: as [`qualified_name`], and capital letters are fine in what stands before the slash.
+pub fn annotation_key(key: &str) -> Vec<String> {
+    if key.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return qualified_name(key);
+    }
+    qualified_name(&key.to_lowercase())
 }
 
 /// The value of a label: empty, or letters, digits, dashes, dots and underscores; at most 63 bytes.
@@ -269,6 +277,7 @@ mod tests {
         let good = ["a", "A_.-b", "a.b/C_d", "1/2", &long[1..]];
         let bad = ["", "/", "a/", "/a", "a/b/c", "A/b", "-a", "a-", "a b", "é", "a_b/c", &long];
         check(qualified_name, &good, &bad);
+        check(annotation_key, &["a", "A.B/c", "\u{212a}.a/b"], &["", "/", "A_b/c", "é", &long]);
         check(label_value, &["", "a", "A_.-1", &long[1..]], &["-", "a-", "a/b", "a b", "é", &long]);
     }
 

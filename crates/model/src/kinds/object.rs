@@ -59,11 +59,10 @@ pub fn maps_mut<'a>(object: &'a mut Object, field: &str) -> impl Iterator<Item =
 
 /// The map in a field, which is made if there is none.
 pub fn map_mut<'a>(object: &'a mut Object, field: &str) -> &'a mut Object {
-    let value = object.entry(field).or_insert_with(|| Value::Object(Map::new()));
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
+    if !object.get(field).is_some_and(Value::is_object) {
+        object.insert(field.to_owned(), Value::Object(Map::new()));
     }
-    value.as_object_mut().expect("it is an object now")
+    object.get_mut(field).and_then(Value::as_object_mut).expect("it is an object now")
 }
 
 /// Gives a field the value that it has in another object, or none.

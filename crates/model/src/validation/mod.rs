@@ -157,10 +157,7 @@ fn check_labels(metadata: Metadata<'_>) -> Vec<FieldError> {
 
 fn check_annotations(metadata: Metadata<'_>) -> Vec<FieldError> {
     const PATH: &str = "metadata.annotations";
-    // Other than with labels, capital letters are fine in what stands before the slash.
-    let check = |(key, _): (&'_ str, &'_ str)| {
-        invalid(PATH, key, names::qualified_name(&key.to_lowercase())).collect::<Vec<_>>()
-    };
+    let check = |(key, _)| invalid(PATH, key, names::annotation_key(key));
     let mut errors: Vec<FieldError> = metadata.pairs("annotations").flat_map(check).collect();
     let size: usize = metadata.pairs("annotations").map(|(key, value)| key.len() + value.len()).sum();
     if size > MAX_ANNOTATION_BYTES {

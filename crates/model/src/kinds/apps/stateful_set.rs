@@ -19,7 +19,7 @@ use crate::kinds::workload::{
     optional, part, present, reset_status, template_warnings, unselected,
 };
 use crate::kinds::{KindRules, Object, Subresource};
-use crate::names::{NameRule, dns1123_label, label_value, qualified_name};
+use crate::names::{NameRule, annotation_key, dns1123_label, label_value, qualified_name};
 
 const RETENTION: &str = "persistentVolumeClaimRetentionPolicy";
 const RETENTION_POLICIES: [&str; 2] = ["Retain", "Delete"];
@@ -229,7 +229,7 @@ fn bad_template(spec: &Object) -> Vec<FieldError> {
     }
     let path = PATH.field("annotations");
     for (key, _) in entries(template, &["metadata", "annotations"]) {
-        errors.extend(invalid(&path, key, qualified_name(&key.to_lowercase())));
+        errors.extend(invalid(&path, key, annotation_key(key)));
     }
     errors
 }

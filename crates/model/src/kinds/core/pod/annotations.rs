@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::fields::{Errors, all_containers, descending, invalid, object};
+use super::fields::{Errors, all_containers, descending, invalid, object, set_text};
 use super::scheduling::check_tolerations;
 use crate::error::{FieldError, Path, quote};
 use crate::json;
 use crate::kinds::Object;
 use crate::kinds::object::{entries, text};
-use crate::names::{label_value, qualified_name};
+use crate::names::{annotation_key, label_value, qualified_name};
 
 /// What names a pod that a node runs on its own.
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -36,7 +36,7 @@ pub fn check_labels(errors: &mut Errors, labels: Option<&Value>, path: &Path<'_>
 pub fn check_annotations(errors: &mut Errors, metadata: &Object, path: &Path<'_>) {
     let mut size = 0;
     for (key, value) in entries(metadata, &["annotations"]) {
-        invalid(errors, path, key, qualified_name(&key.to_lowercase()));
+        invalid(errors, path, key, annotation_key(key));
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > ANNOTATIONS_SIZE_MAX {
@@ -94,16 +94,23 @@ fn check_seccomp(errors: &mut Errors, profile: &str, path: &Path<'_>) {
     }
 }
 
+/// Looks up what annotations say of containers by name, in keys with this beginning.
+pub fn of_containers<'a>(annotations: &'a Object, prefix: &str) -> impl Fn(&str) -> Option<&'a str> {
+    let has_any = annotations.keys().any(|key| key.starts_with(prefix));
+    move |name| has_any.then(|| set_text(annotations, &[prefix, name].concat())).flatten()
+}
+
 /// Annotations that say something else than the fields that took their place.
 pub fn check_agreement(errors: &mut Errors, metadata: &Object, spec: &Object, path: &Path<'_>) {
     let Some(annotations) = object(metadata, "annotations") else { return };
-    let annotation = |key: &str| annotations.get(key).and_then(Value::as_str);
     let profile = |of, field| object(of, "securityContext").and_then(|context| object(context, field));
-    if let (Some(profile), Some(said)) = (profile(spec, "seccompProfile"), annotation(SECCOMP_POD)) {
+    if let (Some(profile), Some(said)) = (profile(spec, "seccompProfile"), set_text(annotations, SECCOMP_POD))
+    {
         disagreement(errors, profile, said, "seccomp", &path.field("securityContext.seccompProfile"));
     }
+    let seccomp = of_containers(annotations, SECCOMP_CONTAINER);
     for (path, container) in all_containers(spec, path) {
-        let said = annotation(&format!("{SECCOMP_CONTAINER}{}", text(container, &["name"])));
+        let said = seccomp(text(container, &["name"]));
         if let (Some(profile), Some(said)) = (profile(container, "seccompProfile"), said) {
             disagreement(errors, profile, said, "seccomp", &path.field("securityContext.seccompProfile"));
         }
@@ -111,8 +118,9 @@ pub fn check_agreement(errors: &mut Errors, metadata: &Object, spec: &Object, pa
     if text(spec, &["os", "name"]) == "windows" {
         return;
     }
+    let app_armor = of_containers(annotations, APP_ARMOR);
     for (path, container) in all_containers(spec, path) {
-        let said = annotation(&format!("{APP_ARMOR}{}", text(container, &["name"])));
+        let said = app_armor(text(container, &["name"]));
         let own = profile(container, "appArmorProfile").or_else(|| profile(spec, "appArmorProfile"));
         if let (Some(profile), Some(said)) = (own, said) {
             disagreement(errors, profile, said, "apparmor", &path.field("securityContext.appArmorProfile"));

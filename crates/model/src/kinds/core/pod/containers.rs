@@ -77,6 +77,9 @@ fn check_regular(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>
 }
 
 fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) {
+    if items(around.spec, &["initContainers"]).is_empty() {
+        return;
+    }
     let mut names: BTreeSet<&str> =
         objects(around.spec, "containers").map(|(_, container)| text(container, &["name"])).collect();
     let grace = around.grace();
@@ -132,6 +135,9 @@ const NOT_LATER: [&str; 9] = [
 ];
 
 fn check_later(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) {
+    if items(around.spec, &["ephemeralContainers"]).is_empty() {
+        return;
+    }
     let of = |field| objects(around.spec, field).map(|(_, container)| text(container, &["name"]));
     let others: BTreeSet<&str> = of("containers").chain(of("initContainers")).collect();
     let mut names = others.clone();

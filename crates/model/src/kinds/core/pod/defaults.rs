@@ -36,8 +36,8 @@ pub(super) fn default_pod(pod: &mut Object) {
 /// The one address and the first of the list are the same; older nodes write the one alone.
 fn same_addresses(status: &mut Object) {
     let first = |status: &Object| {
-        let first = status.get("podIPs").and_then(|ips| ips.get(0)).and_then(|ip| ip.get("ip")).cloned();
-        first.and_then(|ip| ip.as_str().map(ToOwned::to_owned)).unwrap_or_default()
+        let first = status.get("podIPs").and_then(|ips| ips.get(0)).and_then(|ip| ip.get("ip"));
+        first.and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let (one, listed) = (text(status, &["podIP"]).to_owned(), first(status));
     if one.is_empty() && !listed.is_empty() {
@@ -53,7 +53,7 @@ pub(in crate::kinds) fn default_spec(spec: &mut Object) {
     set_default(spec, "restartPolicy", "Always");
     set_default(spec, "schedulerName", "default-scheduler");
     spec.entry("securityContext").or_insert_with(|| json!({}));
-    spec.entry("terminationGracePeriodSeconds").or_insert_with(|| 30.into());
+    set_number_once(spec, "terminationGracePeriodSeconds", 30);
     round_amounts(spec, "overhead");
     inside(spec, "resources", round_resources);
     each(spec, "volumes", default_volume);
@@ -113,19 +113,20 @@ fn inside(object: &mut Object, field: &str, change: impl FnOnce(&mut Object)) {
 }
 
 fn set_number(object: &mut Object, field: &str, number: i64) {
-    let value = object.entry(field).or_insert_with(|| number.into());
-    if value == &Value::from(0) {
-        *value = number.into();
+    if object.get(field).is_none_or(|value| *value == 0) {
+        object.insert(field.to_owned(), number.into());
     }
 }
 
 fn request_limits(container: &mut Object) {
     inside(container, "resources", |resources| {
-        let Some(Value::Object(limits)) = resources.get("limits").cloned() else { return };
-        let requests = map_mut(resources, "requests");
-        for (name, amount) in limits {
-            requests.entry(name).or_insert(amount);
-        }
+        let Some(Value::Object(limits)) = resources.get("limits") else { return };
+        let is_requested =
+            |name: &str| resources.get("requests").is_some_and(|requests| requests.get(name).is_some());
+        let missing = limits.iter().filter(|(name, _)| !is_requested(name));
+        let missing: Vec<(String, Value)> =
+            missing.map(|(name, amount)| (name.clone(), amount.clone())).collect();
+        map_mut(resources, "requests").extend(missing);
     });
 }
 
@@ -233,7 +234,9 @@ const SOURCE_DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
 ];
 
 fn set_number_once(object: &mut Object, field: &str, number: i64) {
-    object.entry(field).or_insert_with(|| number.into());
+    if !object.contains_key(field) {
+        object.insert(field.to_owned(), number.into());
+    }
 }
 
 fn default_files(source: &mut Object) {

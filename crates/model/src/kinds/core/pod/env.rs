@@ -195,8 +195,7 @@ fn check_field(errors: &mut Errors, selector: &Object, path: &Path<'_>, supporte
         }
         return;
     }
-    let known = [&VARIABLE_FIELDS[..], &FILE_FIELDS, &OTHER_FIELDS].concat();
-    if !known.contains(&field) {
+    if ![&VARIABLE_FIELDS[..], &FILE_FIELDS, &OTHER_FIELDS].iter().any(|known| known.contains(&field)) {
         return unknown(errors, format!("field label not supported: {field}"));
     }
     let field = if field == "spec.host" { "spec.nodeName" } else { field };

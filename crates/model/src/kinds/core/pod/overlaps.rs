@@ -24,31 +24,31 @@ impl File {
 /// Tells of paths that lie within each other.
 pub fn overlapping_paths(warnings: &mut Vec<String>, spec: &Object) {
     for (_, volume) in objects(spec, "volumes") {
-        let name = quote(text(volume, &["name"]));
+        let name = || quote(text(volume, &["name"]));
         for (field, kind, of) in [
             ("configMap", "ConfigMap", "name"),
             ("secret", "Secret", "secretName"),
             ("downwardAPI", "DownwardAPI", ""),
         ] {
             let Some(source) = object(volume, field) else { continue };
-            let described = match of {
-                "" => kind.to_owned(),
-                of => format!("{kind} {}", quote(text(source, &[of]))),
-            };
             for overlap in overlaps(files(source, "")) {
-                warnings.push(format!("volume {name} ({described}): overlapping paths: {overlap}"));
+                let described = match of {
+                    "" => kind.to_owned(),
+                    of => format!("{kind} {}", quote(text(source, &[of]))),
+                };
+                warnings.push(format!("volume {} ({described}): overlapping paths: {overlap}", name()));
             }
         }
         let Some(projected) = object(volume, "projected") else { continue };
         let mut all = Vec::new();
         for (_, source) in objects(projected, "sources") {
             if source.is_empty() {
-                warnings.push(format!("volume {name} (Projected) has no sources provided"));
+                warnings.push(format!("volume {} (Projected) has no sources provided", name()));
             }
             all.extend(projected_files(source));
         }
         for overlap in overlaps(all) {
-            warnings.push(format!("volume {name} (Projected): overlapping paths: {overlap}"));
+            warnings.push(format!("volume {} (Projected): overlapping paths: {overlap}", name()));
         }
     }
 }
@@ -79,7 +79,9 @@ fn overlaps(files: Vec<File>) -> Vec<String> {
     let mut overlaps = Vec::new();
     for mut file in files {
         file.path.truncate(file.path.trim_end_matches('/').len());
-        let within = |one: &str, other: &str| format!("{one}/").starts_with(&format!("{other}/"));
+        let within = |one: &str, other: &str| {
+            one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         let others = known.iter().filter(|other| {
             !other.path.is_empty()
                 && !file.path.is_empty()

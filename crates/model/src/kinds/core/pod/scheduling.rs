@@ -209,6 +209,12 @@ pub fn check_spread(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
 
 /// The expressions that stand for keys whose values are taken from the labels of the pod itself.
 pub fn merge_label_keys(pod: &mut Object) {
+    let has_terms = |spec: &Object| {
+        ["topologySpreadConstraints", "affinity"].iter().any(|field| spec.contains_key(*field))
+    };
+    if !object(pod, "spec").is_some_and(has_terms) {
+        return;
+    }
     let labels = pod.get("metadata").and_then(|metadata| metadata.get("labels")).cloned().unwrap_or_default();
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if let Some(constraints) = spec.get_mut("topologySpreadConstraints").and_then(Value::as_array_mut) {

@@ -31,8 +31,8 @@ pub fn check_container(errors: &mut Errors, context: &Object, path: &Path<'_>, h
     }
     check_seccomp(errors, context, path);
     if context.get("allowPrivilegeEscalation") == Some(&Value::Bool(false)) {
-        let value = Value::Object(context.clone());
         let mut wrong = |rule: &str| {
+            let value = Value::Object(context.clone());
             let rule = format!("cannot set `allowPrivilegeEscalation` to false and {rule}");
             errors.push(go::invalid(path, Some(&value), &go::SECURITY_CONTEXT, &rule));
         };

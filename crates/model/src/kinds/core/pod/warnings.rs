@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD};
+use super::annotations::{APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD, of_containers};
 use super::fields::{all_containers, object, objects, texts};
 use super::overlaps::overlapping_paths;
 use super::prepare;
@@ -81,14 +81,14 @@ pub fn of(metadata: &Object, spec: &Object, path: &Path<'_>) -> Vec<String> {
     if !has_profile(spec, "seccompProfile") && annotations.contains_key(SECCOMP_POD) {
         warnings.push(format!("{annotations_path}[{SECCOMP_POD}]: {SECCOMP_ADVICE}"));
     }
+    let (seccomp, app_armor) =
+        (of_containers(annotations, SECCOMP_CONTAINER), of_containers(annotations, APP_ARMOR));
     for (path, container) in all_containers(spec, &spec_path) {
         let name = text(container, &["name"]);
-        let seccomp = [SECCOMP_CONTAINER, name].concat();
-        if !has_profile(container, "seccompProfile") && annotations.contains_key(&seccomp) {
-            warnings.push(format!("{annotations_path}[{seccomp}]: {SECCOMP_ADVICE}"));
+        if !has_profile(container, "seccompProfile") && seccomp(name).is_some() {
+            warnings.push(format!("{annotations_path}[{SECCOMP_CONTAINER}{name}]: {SECCOMP_ADVICE}"));
         }
-        let armor = [APP_ARMOR, name].concat();
-        let said = annotations.get(&armor).and_then(Value::as_str).map(prepare::profile);
+        let said = app_armor(name).map(prepare::profile);
         let of_pod = object(spec, "securityContext").and_then(|context| context.get("appArmorProfile"));
         let own = object(container, "securityContext").and_then(|context| context.get("appArmorProfile"));
         // A pod has got its profile from the annotation by now.
@@ -99,7 +99,7 @@ pub fn of(metadata: &Object, spec: &Object, path: &Path<'_>) -> Vec<String> {
         };
         if is_told {
             let advice = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
-            warnings.push(format!("{annotations_path}[{armor}]: {advice}"));
+            warnings.push(format!("{annotations_path}[{APP_ARMOR}{name}]: {advice}"));
         }
         of_container(&mut warnings, container, &path);
     }
