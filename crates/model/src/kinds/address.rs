@@ -72,15 +72,14 @@ pub fn bad_destination(path: &Path<'_>, text: &str) -> Vec<FieldError> {
         IpAddr::V4(ip) => (ip.is_link_local(), ip.octets()[..3] == [224, 0, 0]),
         IpAddr::V6(ip) => (is_ipv6_link_local(ip), ip.segments()[0] & 0xff0f == 0xff02),
     };
-    [
-        (ip.is_unspecified(), format!("may not be unspecified ({text})")),
-        (ip.is_loopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned()),
-        (link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned()),
-        (multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned()),
-    ]
-    .into_iter()
-    .filter_map(|(bad, problem)| bad.then(|| FieldError::invalid(path, text, problem)))
-    .collect()
+    let unspecified = ip.is_unspecified().then(|| format!("may not be unspecified ({text})"));
+    let others = [
+        (ip.is_loopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+    ];
+    let others = others.into_iter().filter(|(bad, _)| *bad).map(|(_, problem)| problem.to_owned());
+    unspecified.into_iter().chain(others).map(|problem| FieldError::invalid(path, text, problem)).collect()
 }
 
 fn is_ipv6_link_local(ip: Ipv6Addr) -> bool {

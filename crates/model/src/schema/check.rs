@@ -429,12 +429,15 @@ pub(crate) fn double(number: f64) -> Value {
 
 /// A number is an amount too.
 fn quantity(value: &mut Value) -> Result<(), Mismatch> {
-    let text = match &*value {
-        Value::String(text) => Cow::Borrowed(text.as_str()),
-        Value::Number(number) => Cow::Owned(number.to_string()),
-        _ => return Err(Mismatch(QuantityError::Format.to_string())),
+    let refused = |problem: QuantityError| Mismatch(problem.to_string());
+    let spelled = match &*value {
+        Value::String(text) => match Quantity::respell(text).map_err(refused)? {
+            Cow::Borrowed(kept) if kept.len() == text.len() => return Ok(()),
+            spelled => spelled.into_owned(),
+        },
+        Value::Number(number) => Quantity::respell(&number.to_string()).map_err(refused)?.into_owned(),
+        _ => return Err(refused(QuantityError::Format)),
     };
-    let spelled = Quantity::respell(&text).map_err(|problem| Mismatch(problem.to_string()))?.into_owned();
     *value = Value::String(spelled);
     Ok(())
 }

@@ -10,16 +10,17 @@ const PATH: &str = "metadata.ownerReferences";
 pub(super) fn check(metadata: Metadata<'_>) -> Vec<FieldError> {
     let references = metadata.get("ownerReferences").as_array().map(Vec::as_slice).unwrap_or_default();
     let mut errors = Vec::new();
-    let mut controller: Option<String> = None;
+    let mut controller = None;
     for reference in references {
         errors.extend(check_reference(reference));
         if reference.get("controller").and_then(Value::as_bool) != Some(true) {
             continue;
         }
-        let name = format!("{}/{}", text(reference, "kind"), text(reference, "name"));
-        match &controller {
-            None => controller = Some(name),
+        match controller {
+            None => controller = Some(reference),
             Some(first) => {
+                let named = |reference| format!("{}/{}", text(reference, "kind"), text(reference, "name"));
+                let (first, name) = (named(first), named(reference));
                 let list: Vec<String> = references.iter().map(written).collect();
                 let detail = format!(
                     "Only one reference can have Controller set to true. \
@@ -35,9 +36,10 @@ pub(super) fn check(metadata: Metadata<'_>) -> Vec<FieldError> {
 fn check_reference(reference: &Value) -> Vec<FieldError> {
     let [api_version, kind, name, uid] =
         ["apiVersion", "kind", "name", "uid"].map(|key| text(reference, key));
-    let version = match api_version.split('/').collect::<Vec<_>>().as_slice() {
-        [version] | [_, version] => *version,
-        _ => "",
+    let version = match api_version.split_once('/') {
+        None => api_version,
+        Some((_, version)) if !version.contains('/') => version,
+        Some(_) => "",
     };
     let mut errors = Vec::new();
     if version.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::Metadata;
-use crate::error::{FieldError, quote};
+use crate::error::{FieldError, Path, quote};
 
 /// What is wrong with the change from `old` to `new`, beside what is wrong with `new`.
 ///
@@ -19,16 +19,18 @@ pub fn validate_object_meta_update(new: &Map<String, Value>, old: &Map<String, V
         errors.push(FieldError::invalid("metadata.generation", generation, "must not be decremented"));
     }
     for key in ["name", "namespace", "uid"] {
-        errors.extend(immutable(key, new.text(key).into(), &old.text(key).into()));
+        let (new, old) = (new.text(key), old.text(key));
+        errors.extend((new != old).then(|| immutable(key, new.into())));
     }
     for key in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-        errors.extend(immutable(key, new.get(key).clone(), old.get(key)));
+        let (new, old) = (new.get(key), old.get(key));
+        errors.extend((new != old).then(|| immutable(key, new.clone())));
     }
     errors
 }
 
-fn immutable(key: &str, new: Value, old: &Value) -> Option<FieldError> {
-    (new != *old).then(|| FieldError::invalid(format!("metadata.{key}"), new, "field is immutable"))
+fn immutable(key: &str, value: Value) -> FieldError {
+    FieldError::invalid(Path::METADATA.field(key), value, "field is immutable")
 }
 
 /// What is on its way out takes no new finalizers: they would hold it for ever.
@@ -39,10 +41,13 @@ fn new_finalizer(new: Metadata<'_>, old: Metadata<'_>) -> Option<FieldError> {
     let known = old.texts("finalizers");
     let added: BTreeSet<&str> =
         new.texts("finalizers").into_iter().filter(|name| !known.contains(name)).collect();
+    if added.is_empty() {
+        return None;
+    }
     let list: Vec<String> = added.into_iter().map(quote).collect();
     let detail = format!(
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
         list.join(", ")
     );
-    (!list.is_empty()).then(|| FieldError::forbidden("metadata.finalizers", detail))
+    Some(FieldError::forbidden("metadata.finalizers", detail))
 }

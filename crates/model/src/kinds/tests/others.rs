@@ -1,4 +1,4 @@
-//! Service accounts, leases, events, priority classes.
+//! Service accounts, leases, events, priority classes, and what all kinds share.
 
 use std::collections::BTreeMap;
 
@@ -169,4 +169,22 @@ fn a_volume_remembers_when_its_phase_changed() {
     assert_eq!(stamped(status("Pending", "then"), Some(status("Pending", "then"))), "then");
     assert_eq!(stamped(status("Bound", "then"), Some(status("Pending", "then"))), "now");
     assert_eq!(stamped(status("Bound", "given"), Some(status("Pending", "then"))), "given");
+}
+
+#[test]
+fn a_write_of_a_status_brings_metadata_and_status_and_nothing_else() {
+    let old =
+        json!({"metadata": {"name": "a"}, "data": {"a": "b"}, "spec": {"size": 1}, "status": {"ready": 1}});
+    for (new, kept) in [
+        (json!({}), json!({"data": {"a": "b"}, "spec": {"size": 1}})),
+        (old.clone(), old.clone()),
+        (
+            json!({"metadata": {"name": "b"}, "kind": "A", "spec": {"size": 2}, "status": {"ready": 2}}),
+            json!({"metadata": {"name": "b"}, "data": {"a": "b"}, "spec": {"size": 1}, "status": {"ready": 2}}),
+        ),
+    ] {
+        let (Value::Object(mut new), Value::Object(old)) = (new, old.clone()) else { panic!("objects") };
+        keep_all_but_status(&mut new, &old);
+        assert_eq!(Value::Object(new), kept);
+    }
 }
