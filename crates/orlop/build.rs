@@ -24,7 +24,8 @@ fn main() {
 fn linker_script(functions: &str) -> String {
     let mut script = "SECTIONS { .text.start : { *(\n".to_owned();
     for function in functions.lines() {
-        writeln!(script, ".text.{function}").expect("a String takes everything");
+        // Copies of one function have a number behind the name.
+        writeln!(script, ".text.{function} .text.{function}.*").expect("a String takes everything");
     }
     script.push_str(") *(.text.unlikely.*) } } INSERT BEFORE .text;\n");
     script

@@ -21,6 +21,8 @@ use crate::{Error, Result};
 
 /// How long workers have to bring to an end what they are at when a stop is requested.
 const LAST_LOOK: Duration = Duration::from_millis(500);
+/// How long to leave a server alone that is busy.
+const BUSY: Duration = Duration::from_secs(1);
 /// Failures of one key up to this are not worth a line: somebody else was faster, or is not there yet.
 const QUIET_FAILURES: u32 = 3;
 
@@ -161,7 +163,7 @@ async fn work<R: Reconcile>(work: Work<R>, _end: EndOfSources, workers: usize, s
     }
     let work = Arc::new(work);
     let mut stop = std::pin::pin!(shutdown.requested());
-    // A worker is a task for one key, so that those who have nothing to do cost nothing.
+    // A worker is a task that ends when no key waits, so that those who have nothing to do cost nothing.
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
@@ -169,7 +171,7 @@ async fn work<R: Reconcile>(work: Work<R>, _end: EndOfSources, workers: usize, s
             () = &mut stop => break,
             Some(_) = tasks.join_next() => {}
             key = work.context.queue.next(), if tasks.len() < workers => {
-                tasks.spawn(Arc::clone(&work).look_at(key));
+                tasks.spawn(Arc::clone(&work).look_at_all(key, shutdown.clone()));
             }
         }
     }
@@ -193,7 +195,16 @@ struct Work<R: Reconcile> {
 }
 
 impl<R: Reconcile> Work<R> {
-    async fn look_at(self: Arc<Self>, key: R::Key) {
+    /// Looks at a key, and at others as long as some wait.
+    async fn look_at_all(self: Arc<Self>, first: R::Key, shutdown: Shutdown) {
+        let mut next = Some(first);
+        while let Some(key) = next.filter(|_| !shutdown.is_requested()) {
+            self.look_at(key).await;
+            next = self.context.queue.next_now();
+        }
+    }
+
+    async fn look_at(&self, key: R::Key) {
         let looked = AssertUnwindSafe(self.reconciler.reconcile(&key, &self.context)).catch_unwind().await;
         let panicked = |_| Err(Error::other("it panicked; this is a defect of the program"));
         self.note(&key, looked.unwrap_or_else(panicked));
@@ -208,6 +219,8 @@ impl<R: Reconcile> Work<R> {
                     queue.add_after(key.clone(), delay);
                 }
             }
+            // That says nothing about the key: if it waited longer and longer, it would wait when the server has time again.
+            Err(error) if error.is_busy() => queue.add_after(key.clone(), BUSY),
             Err(error) => {
                 let failures = queue.retry(key.clone());
                 if failures > QUIET_FAILURES {
@@ -237,5 +250,38 @@ impl<R: Reconcile> Run for Controller<R> {
 
     fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()> {
         (*self).run(shutdown).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Reconcile for Nothing {
+        type Key = u32;
+
+        async fn reconcile(&self, _: &u32, _: &Context<u32>) -> Result<Next> {
+            Ok(Next::Done)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_meets_a_busy_server_does_not_wait_longer_each_time() {
+        let Controller { name, reconciler, context, .. } = Controller::new("test", Nothing);
+        let work = Work { name, reconciler, context };
+        let queue = &work.context.queue;
+        queue.add(1);
+        let begin = Instant::now();
+        for _ in 0..10 {
+            let key = queue.next().await;
+            let busy = kube::core::Status::failure("Too many requests", "TooManyRequests").with_code(429);
+            work.note(&key, Err(Error::Refused(busy.boxed())));
+        }
+        queue.next().await;
+        assert_eq!(begin.elapsed().as_secs(), 10);
     }
 }

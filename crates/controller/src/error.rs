@@ -58,6 +58,12 @@ impl Error {
         self.code() == 405
     }
 
+    /// The server has too much to do to look at the request.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.code() == 429
+    }
+
     /// The revision that was asked for is no longer known.
     #[must_use]
     pub fn is_expired(&self) -> bool {

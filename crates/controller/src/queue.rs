@@ -102,19 +102,10 @@ impl<K: Key> Queue<K> {
     pub(crate) async fn next(&self) -> K {
         loop {
             let rung = self.0.bell.notified();
-            let first = {
-                let mut state = self.state();
-                state.ring(Instant::now());
-                if let Some(key) = state.take() {
-                    self.0.counts.waiting(state.ready.len());
-                    // Others may sleep although there is more: the bell keeps one ring only.
-                    if !state.ready.is_empty() {
-                        self.0.bell.notify_one();
-                    }
-                    return key;
-                }
-                state.timers.keys().next().map(|(at, _)| *at)
-            };
+            if let Some(key) = self.next_now() {
+                return key;
+            }
+            let first = self.state().timers.keys().next().map(|(at, _)| *at);
             match first {
                 None => rung.await,
                 Some(at) => tokio::select! {
@@ -123,6 +114,19 @@ impl<K: Key> Queue<K> {
                 },
             }
         }
+    }
+
+    /// As [`Queue::next`], if there is one now.
+    pub(crate) fn next_now(&self) -> Option<K> {
+        let mut state = self.state();
+        state.ring(Instant::now());
+        let key = state.take()?;
+        self.0.counts.waiting(state.ready.len());
+        // Others may sleep although there is more: the bell keeps one ring only.
+        if !state.ready.is_empty() {
+            self.0.bell.notify_one();
+        }
+        Some(key)
     }
 
     /// A worker has finished with a key.

@@ -57,6 +57,14 @@ impl Encoded {
         Self { before: out, after }
     }
 
+    /// What is stored, for another revision, without parsing it. `version_at` is where the digits begin, as
+    /// [`Encoded::version_at`] said when it was stored.
+    pub fn of_stored(value: &[u8], version_at: usize) -> Self {
+        let (before, rest) = value.split_at(version_at.min(value.len()));
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        Self { before: before.to_vec(), after: rest[digits..].to_vec() }
+    }
+
     /// The bytes with this revision filled in.
     pub fn at(&self, revision: Revision) -> Bytes {
         let mut digits = itoa::Buffer::new();
@@ -111,9 +119,7 @@ const VERSION_OPENING: &[u8] = b"{\"apiVersion\":\"";
 ///
 /// `version_at` is where the digits begin, as [`Encoded::version_at`] said when it was stored.
 pub fn with_revision(value: &[u8], version_at: usize, revision: Revision) -> Bytes {
-    let (before, rest) = value.split_at(version_at.min(value.len()));
-    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-    Encoded { before: before.to_vec(), after: rest[digits..].to_vec() }.at(revision)
+    Encoded::of_stored(value, version_at).at(revision)
 }
 
 /// The `managedFields` that an object has, as JSON.

@@ -6,6 +6,7 @@ mod fault;
 pub mod outline;
 #[cfg(test)]
 mod tests;
+mod unmanaged;
 mod yaml;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
+pub use unmanaged::without_managers;
 pub use yaml::{parse_yaml, to_yaml};
 
 /// A request body.

@@ -1,13 +1,14 @@
 //! One write, as plugins see it.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::audit::Level;
 use model::error::Error;
 use model::{ObjectKey, Resource};
 use serde_json::{Value, json};
-use store::Write;
+use store::{Stored, Write};
 
 use super::chain::Asked;
 use super::{Operation, Target};
@@ -31,8 +32,11 @@ pub(crate) struct Request<'a> {
     pub operation: Operation,
     /// As far as it is known: a name that is generated is not.
     pub name: &'a str,
-    /// As it is stored, where it is changed or deleted.
+    /// As it is stored, where it is changed or deleted. Who manages the fields of one that is deleted may be missing:
+    /// [`Request::whole_old`] has it.
     pub old: Option<&'a Object>,
+    /// What it is read from, if something of it may be missing.
+    unmanaged: Option<&'a Stored>,
     pub options: Options<'a>,
     pub dry_run: bool,
     /// Who owns the fields of the object, as JSON.
@@ -77,11 +81,11 @@ impl<'a> Request<'a> {
     pub fn delete(
         call: &'a Call,
         name: &'a str,
-        old: &'a Object,
+        (stored, old): (&'a Stored, &'a Object),
         (given, dry_run): (&'a Value, bool),
     ) -> Self {
-        let options = Options::Delete(given);
-        Self { old: Some(old), options, ..Self::new(call, Operation::Delete, name, dry_run) }
+        let (options, unmanaged) = (Options::Delete(given), Some(stored));
+        Self { old: Some(old), unmanaged, options, ..Self::new(call, Operation::Delete, name, dry_run) }
     }
 
     /// A connection to what the path names; the object is what was asked for in the query.
@@ -97,8 +101,8 @@ impl<'a> Request<'a> {
             false => call.api.admission.asked(shown, &call.place.subresource, operation),
         };
         let state = Mutex::default();
-        let (old, options, managers) = (None, Options::Query, None);
-        Self { call, shown, operation, name, old, options, dry_run, managers, asked, state }
+        let (old, unmanaged, options, managers) = (None, None, Options::Query, None);
+        Self { call, shown, operation, name, old, unmanaged, options, dry_run, managers, asked, state }
     }
 
     /// The same, about an object of another type that stands for a part of it.
@@ -109,6 +113,14 @@ impl<'a> Request<'a> {
     /// The same, with the managers of its fields.
     pub fn managed_by(self, managers: Option<&'a str>) -> Self {
         Self { managers, ..self }
+    }
+
+    /// All of the object that is changed or deleted, as it is stored.
+    pub async fn whole_old(&self) -> Result<Option<Cow<'a, Object>>, Error> {
+        Ok(match (self.unmanaged, self.old) {
+            (Some(stored), Some(_)) => Some(Cow::Owned(self.call.resource_type.read(stored).await?)),
+            (_, old) => old.map(Cow::Borrowed),
+        })
     }
 
     /// Whether nobody has anything to say.

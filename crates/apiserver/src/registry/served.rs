@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use model::encoded::own_managers;
 use model::error::Error;
-use model::{Encoded, Resource, Revision};
+use model::{Encoded, Resource, Revision, json};
 use store::Stored;
 
 use super::{Object, ResourceType};
@@ -61,6 +61,19 @@ impl Served {
         }
     }
 
+    /// As [`Served::read`], for who need not know who manages its fields, which is half of many objects: they may be missing.
+    pub(crate) async fn read_unmanaged(&self, stored: &Stored) -> Result<Object, Error> {
+        match &self.custom {
+            Some(view) => view.open(&stored.value, stored.revision).await,
+            None => json::without_managers(&stored.value).map_err(unreadable),
+        }
+    }
+
+    /// Whether a stored object is read as it is stored. One that was stored before its definition changed may be read otherwise.
+    pub(crate) fn reads_as_stored(&self, stored: &Stored) -> bool {
+        self.custom.as_ref().is_none_or(|view| view.fits(&stored.value, stored.revision))
+    }
+
     /// Stored bytes as those of this version. Of a type without a definition all versions are views of the same bytes.
     pub(crate) async fn of_version(&self, value: Bytes, revision: Revision) -> Result<Bytes, Error> {
         match &self.custom {
@@ -96,10 +109,12 @@ impl Served {
 }
 
 fn parse(stored: &[u8]) -> Result<Object, Error> {
-    serde_json::from_slice(stored).map_err(|error| {
-        tracing::error!(%error, "a stored object cannot be read");
-        Error::Internal { message: "a stored object cannot be read".to_owned() }
-    })
+    serde_json::from_slice(stored).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    tracing::error!(%error, "a stored object cannot be read");
+    Error::Internal { message: "a stored object cannot be read".to_owned() }
 }
 
 impl Deref for Served {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use model::error::Error;
-use model::{ObjectKey, Uid};
+use model::{Encoded, ObjectKey, Uid};
 use serde_json::json;
 use store::{Precondition, Stored, Write};
 
@@ -19,7 +19,7 @@ use super::{Call, claims, store_error};
 use crate::admission::Request;
 use crate::body::Body;
 use crate::definitions::conditions;
-use crate::registry::{Object, ResourceType};
+use crate::registry::{Object, ResourceType, Served};
 use crate::render;
 
 /// What a deletion did.
@@ -28,6 +28,37 @@ pub enum Deleted {
     Gone(Uid, Bytes),
     /// The object is on its way out, in this state.
     Waiting(Bytes),
+}
+
+/// What becomes of an object that shall be deleted.
+pub struct Ending {
+    object: Object,
+    /// Whether it goes at once.
+    is_end: bool,
+    /// What watchers see of it, and what is stored if it does not go.
+    body: Encoded,
+}
+
+impl Ending {
+    /// Of an object, as it is by now.
+    pub async fn of(of: &Served, mut object: Object, options: &DeleteOptions) -> Result<Self, Error> {
+        let Decision { is_end, .. } = decide(of, &mut object, options);
+        let body = of.sealed(&object).await?;
+        Ok(Self { object, is_end, body })
+    }
+
+    /// Of an object as it is stored. Who manages its fields need not be known if that is all that is written of it.
+    async fn of_stored(
+        of: &Served,
+        (head, mut object): (&Stored, Object),
+        options: &DeleteOptions,
+    ) -> Result<Self, Error> {
+        let Decision { is_end, is_changed } = decide(of, &mut object, options);
+        if is_changed || !of.reads_as_stored(head) {
+            return Self::of(of, of.read(head).await?, options).await;
+        }
+        Ok(Self { object, is_end, body: Encoded::of_stored(&head.value, head.version_at) })
+    }
 }
 
 pub async fn delete(call: Call) -> Result<Response<Body>, Error> {
@@ -83,15 +114,16 @@ pub async fn delete_found(
         };
         let Some(head) = head else { return Err(resource_type.not_found(&key.name)) };
         check_preconditions(resource_type, &head, options)?;
-        let object = resource_type.read(&head).await?;
+        let object = resource_type.read_unmanaged(&head).await?;
         // Of many that are deleted at once none is named.
         let name = &call.place.name;
-        let request = Request::delete(call, name, &object, (&options.given, options.dry_run));
+        let request = Request::delete(call, name, (&head, &object), (&options.given, options.dry_run));
         if !options.is_end_of_type {
             request.admit(None).await?;
             request.validate(None).await?;
         }
-        if let Some(deleted) = attempt(call, &head, object, options, None).await? {
+        let ending = Ending::of_stored(resource_type, (&head, object), options).await?;
+        if let Some(deleted) = attempt(call, &head, ending, options, None).await? {
             return Ok(deleted);
         }
     }
@@ -102,36 +134,31 @@ pub async fn delete_found(
 pub async fn attempt(
     call: &Call,
     head: &Stored,
-    mut object: Object,
+    Ending { object, is_end, body }: Ending,
     options: &DeleteOptions,
     beside: Option<Write>,
 ) -> Result<Option<Deleted>, Error> {
     let resource_type = &call.resource_type;
-    let ends = decide(resource_type, &mut object, options);
-    let body = resource_type.sealed(&object).await?;
-    let becoming = body.at(head.revision);
-    if !ends && becoming == head.value {
-        return Ok(Some(Deleted::Waiting(resource_type.of_version(becoming, head.revision).await?)));
-    }
-    let of = |shown| if ends { Deleted::Gone(head.uid.clone(), shown) } else { Deleted::Waiting(shown) };
-    if options.dry_run {
+    let of = |shown| if is_end { Deleted::Gone(head.uid.clone(), shown) } else { Deleted::Waiting(shown) };
+    if options.dry_run || !is_end && body.at(head.revision) == head.value {
+        let becoming = body.at(head.revision);
         return Ok(Some(of(resource_type.of_version(becoming, head.revision).await?)));
     }
     let (key, attributes) = (head.key.clone(), attributes(resource_type, &object));
     let expect = Precondition { revision: Some(head.revision), uid: None };
-    let mut writes = vec![if ends {
+    let mut writes = vec![if is_end {
         Write::Delete { key, expect, attributes, body }
     } else {
         Write::Update { key, expect, attributes, body }
     }];
     writes.extend(beside);
-    if ends && resource_type.strategy.allocates() {
+    if is_end && resource_type.strategy.allocates() {
         writes.extend(claims::steps(call, None, Some(&object)).await.map_err(store_error)?);
     }
     match call.write(writes).await {
         Ok(written) => Ok(Some(of(match written.into_iter().next() {
             Some(written) => resource_type.of_version(written.value, written.revision).await?,
-            None => becoming,
+            None => head.value.clone(),
         }))),
         Err(error) if has_moved(call, &error) => Err(Error::DefinitionChanged),
         Err(store::Error::Conflict { .. }) => Ok(None),
@@ -141,28 +168,40 @@ pub async fn attempt(
     }
 }
 
-/// Makes of an object what it is when it shall be deleted. True if it goes at once.
-fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> bool {
+/// What is decided about an object that shall be deleted.
+struct Decision {
+    /// Whether it goes at once.
+    is_end: bool,
+    /// Whether it has become another for it.
+    is_changed: bool,
+}
+
+/// Makes of an object what it is when it shall be deleted.
+fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> Decision {
+    let mut is_changed = false;
     if let Some(propagation) = options.propagation.or_else(|| by_default(resource_type, object)) {
-        set_finalizer(object, ORPHAN, propagation == Propagation::Orphan);
-        set_finalizer(object, FOREGROUND, propagation == Propagation::Foreground);
+        for (finalizer, wanted) in [(ORPHAN, Propagation::Orphan), (FOREGROUND, Propagation::Foreground)] {
+            is_changed |= set_finalizer(object, finalizer, propagation == wanted);
+        }
     }
     if resource_type.is_definition() && !is_being_deleted(object) {
         conditions::begin_end(object, &time(now()));
-        return false;
+        return Decision { is_end: false, is_changed: true };
     }
-    match resource_type.strategy.grace(object, options.grace) {
-        None => {}
-        Some(grace) if !is_being_deleted(object) => begin_deletion(resource_type, object, now(), grace),
-        Some(_) => shorten(object, options.grace),
+    if let Some(grace) = resource_type.strategy.grace(object, options.grace) {
+        is_changed = true;
+        if is_being_deleted(object) {
+            shorten(object, options.grace);
+        } else {
+            begin_deletion(resource_type, object, now(), grace);
+        }
     }
-    if may_go(resource_type, object) {
-        return true;
-    }
-    if !is_being_deleted(object) {
+    let is_end = may_go(resource_type, object);
+    if !is_end && !is_being_deleted(object) {
+        is_changed = true;
         begin_deletion(resource_type, object, now(), 0);
     }
-    false
+    Decision { is_end, is_changed }
 }
 
 /// What becomes of dependents where neither the options nor the finalizers of the object say it.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::{Precondition, Stored, Write};
 
 use super::body;
-use super::delete;
+use super::delete::{self, Ending};
 use super::managers::Writing;
 use super::metadata::{self, attributes, time};
 use super::options::{DeleteOptions, WriteOptions};
@@ -55,7 +55,7 @@ fn delete_options(call: &Call, eviction: &Object) -> Result<DeleteOptions, Error
     if !asked.is_empty() {
         options["dryRun"] = json!(asked);
     }
-    DeleteOptions::from_value(&options)
+    DeleteOptions::from_value(options)
 }
 
 /// Begins the deletion of the pod, again if others are faster.
@@ -69,7 +69,8 @@ async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
         let now = time(now());
         let beside = count(call, &pod, &now).await?;
         note_eviction(&mut pod, &now);
-        if delete::attempt(call, &head, pod, options, beside).await?.is_some() {
+        let ending = Ending::of(&call.resource_type, pod, options).await?;
+        if delete::attempt(call, &head, ending, options, beside).await?.is_some() {
             return Ok(());
         }
     }

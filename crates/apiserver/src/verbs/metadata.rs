@@ -77,13 +77,13 @@ pub fn finalizers(object: &Object) -> Vec<&str> {
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Adds or takes away one finalizer.
-pub fn set_finalizer(object: &mut Object, name: &str, present: bool) {
-    let mut names: Vec<String> = finalizers(object).into_iter().map(str::to_owned).collect();
-    let had = names.iter().any(|n| n == name);
-    if had == present {
-        return;
+/// Adds or takes away one finalizer. False if it is so already.
+pub fn set_finalizer(object: &mut Object, name: &str, present: bool) -> bool {
+    let names = finalizers(object);
+    if names.contains(&name) == present {
+        return false;
     }
+    let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     if present {
         names.push(name.to_owned());
     } else {
@@ -94,6 +94,7 @@ pub fn set_finalizer(object: &mut Object, name: &str, present: bool) {
     } else {
         metadata_mut(object).insert("finalizers".to_owned(), json!(names));
     }
+    true
 }
 
 /// Whether its deletion has begun.

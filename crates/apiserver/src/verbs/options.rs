@@ -99,7 +99,7 @@ impl DeleteOptions {
     /// Reads them from the body or, where there is none, from the query.
     pub fn read(call: &Call) -> Result<Self, Error> {
         let given = if call.body.is_empty() { from_query(&call.query)? } else { body::delete_options(call)? };
-        Self::from_value(&given)
+        Self::from_value(given)
     }
 
     /// Whether any object under the name will do.
@@ -108,7 +108,7 @@ impl DeleteOptions {
     }
 
     /// Reads them as they stand in a body.
-    pub fn from_value(given: &Value) -> Result<Self, Error> {
+    pub fn from_value(given: Value) -> Result<Self, Error> {
         let mut errors = Vec::new();
         let list = given.get("dryRun").and_then(Value::as_array);
         let dry_run = dry_run(list.into_iter().flatten().filter_map(Value::as_str), &mut errors);
@@ -135,7 +135,7 @@ impl DeleteOptions {
         let revision = precondition("resourceVersion").map(str::to_owned);
         let uid = precondition("uid").map(|uid| Uid(uid.to_owned()));
         let grace = given.get("gracePeriodSeconds").and_then(Value::as_i64);
-        Ok(Self { dry_run, grace, propagation, uid, revision, given: given.clone(), ..Self::default() })
+        Ok(Self { dry_run, grace, propagation, uid, revision, given, ..Self::default() })
     }
 }
 

@@ -198,6 +198,23 @@ async fn a_changed_definition_reaches_stored_objects_and_running_watches() {
 }
 
 #[tokio::test]
+async fn the_end_of_an_object_is_shown_as_its_definition_is_by_now() {
+    let client = with_widgets().await;
+    client.create(WIDGETS, &widget("a", "red")).await;
+    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let mut changed = client.get(&path).await.json();
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] =
+        json!({"type": "string", "default": "small"});
+    assert_eq!(client.put(&path, &changed).await.code, 200);
+    let mut watch = client.watch(&format!("{WIDGETS}?watch=true")).await;
+    watch.expect(&[("ADDED", "a")]).await;
+    client.delete(&format!("{WIDGETS}/a")).await;
+    let end = watch.next().await.unwrap();
+    assert_eq!(end["type"], "DELETED");
+    assert_eq!(end["object"]["spec"], json!({"color": "red", "replicas": 1, "size": "small"}));
+}
+
+#[tokio::test]
 async fn a_definition_goes_when_its_objects_are_gone() {
     let client = with_widgets().await;
     let mut held = widget("a", "red");

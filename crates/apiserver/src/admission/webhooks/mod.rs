@@ -302,8 +302,8 @@ async fn ask<'a>(
         }
         asked.object = Value::Object(view::shown(request.shown, shown, &object).await?);
     }
-    if let Some(old) = request.old {
-        asked.old = Value::Object(view::shown(request.shown, shown, old).await?);
+    if let Some(old) = request.whole_old().await? {
+        asked.old = Value::Object(view::shown(request.shown, shown, &old).await?);
     }
     Ok(asked)
 }

@@ -34,8 +34,9 @@ const DEFINITIONS: Kind = Kind {
 };
 const API_SERVICES: Kind =
     Kind { group: "apiregistration.k8s.io", version: "v1", kind: "APIService", plural: "apiservices" };
-/// Objects that are decided about side by side: many deletions share a commit.
-const WORKERS: usize = 48;
+/// Objects that are decided about side by side: the more deletions share a commit, the less each costs. It is half of the writes that
+/// a server takes at a time (`--max-mutating-requests-inflight`), so that others are not sent away.
+const WORKERS: usize = 96;
 /// Changes of types within this time are looked at together.
 const SETTLE: Duration = Duration::from_millis(50);
 /// How long to wait for the first reading of all types before trying later.

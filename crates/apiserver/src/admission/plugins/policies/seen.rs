@@ -29,7 +29,8 @@ impl<'f> Seen<'f> {
             _ => from,
         };
         let mut shown = [None, None];
-        for (shown, object) in shown.iter_mut().zip([object, facts.request.old]) {
+        let old = facts.request.whole_old().await?;
+        for (shown, object) in shown.iter_mut().zip([object, old.as_deref()]) {
             if let Some(object) = object {
                 *shown = Some(view::shown(from, of, object).await?);
             }
