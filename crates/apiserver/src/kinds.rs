@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use model::apply::{Node, Reset};
 use model::conversion::conversion;
 use model::error::FieldError;
-use model::kinds::{self, Claim, KindRules, Pool, Refusal, Writer};
+use model::kinds::{self, Claim, Dependents, KindRules, Pool, Refusal, Writer};
 use model::names::NameRule;
 use model::resources::{self, Part, Row, Version};
 use model::schema::{self, Schema, TypeId, check};
@@ -222,8 +222,8 @@ impl Strategy for BuiltIn {
         (self.rules.forbids_deletion)(name)
     }
 
-    fn orphans(&self) -> Option<&'static str> {
-        self.rules.orphans
+    fn dependents(&self) -> Dependents {
+        self.rules.dependents
     }
 
     fn schema(&self) -> Option<(&'static Schema, TypeId)> {

@@ -28,11 +28,6 @@ impl Pages {
         Self { are_pinned: true, ..Self::of(store, resource) }
     }
 
-    /// What this query asks for, all as of the first page.
-    pub fn pinned(store: &Store, query: ListQuery) -> Self {
-        Self { store: store.clone(), query, are_pinned: true, is_over: false }
-    }
-
     /// Only those of this namespace.
     pub fn within(mut self, namespace: &str) -> Self {
         self.query.namespace = Some(namespace.to_owned());

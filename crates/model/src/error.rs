@@ -3,14 +3,16 @@
 //! Messages, reasons and details are those of kube-apiserver, because clients compare them.
 
 mod field;
+mod messages;
 mod quoting;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value, json};
 
+use self::messages::{
+    before_the_end, forbidden, invalid, method_not_allowed, qualified, terminating, unsupported_media_type,
+};
 use crate::Revision;
 
 pub use field::{FieldError, FieldErrorKind, Path};
@@ -73,7 +75,7 @@ pub enum Error {
     #[error("404 page not found")]
     NoSuchPage,
     /// There is such an object already.
-    #[error("{} {} already exists", qualified(resource, group), quote(name))]
+    #[error("{}{} {} already exists", before_the_end(*is_ending), qualified(resource, group), quote(name))]
     AlreadyExists {
         /// The group of the resource.
         group: String,
@@ -81,6 +83,8 @@ pub enum Error {
         resource: String,
         /// The name of the object.
         name: String,
+        /// Whether it is on its way out.
+        is_ending: bool,
     },
     /// The object is not in the state the request expects.
     #[error("Operation cannot be fulfilled on {} {}: {message}", qualified(resource, group), quote(name))]
@@ -389,7 +393,7 @@ impl Error {
             Self::Forbidden { group, resource, name, .. }
             | Self::NamespaceTerminating { group, resource, name, .. }
             | Self::NotFound { group, resource, name }
-            | Self::AlreadyExists { group, resource, name }
+            | Self::AlreadyExists { group, resource, name, .. }
             | Self::Conflict { group, resource, name, .. }
             | Self::GenerateNameConflict { group, resource, name } => subject(group, resource, name),
             Self::Denied(denied) => subject(&denied.group, &denied.resource, &denied.name),
@@ -439,55 +443,6 @@ impl Error {
             _ => Vec::new(),
         }
     }
-}
-
-/// `configmaps` or `leases.coordination.k8s.io`; the same for kinds.
-fn qualified(name: &str, group: &str) -> String {
-    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
-}
-
-fn forbidden(group: &str, resource: &str, name: &str, message: &str) -> String {
-    match (qualified(resource, group), name) {
-        _ if resource.is_empty() && group.is_empty() => format!("forbidden: {message}"),
-        (resource, "") => format!("{resource} is forbidden: {message}"),
-        (resource, name) => format!("{resource} {} is forbidden: {message}", quote(name)),
-    }
-}
-
-fn terminating(namespace: &str) -> String {
-    format!("unable to create new content in namespace {namespace} because it is being terminated")
-}
-
-fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> String {
-    if kind.is_empty() && errors.is_empty() {
-        return "the server rejected our request due to an error in our request".to_owned();
-    }
-    let mut seen = HashSet::with_capacity(errors.len());
-    let mut messages: Vec<String> = errors.iter().map(FieldError::to_string).collect();
-    messages.retain(|message| seen.insert(message.clone()));
-    let subject = format!("{} {} is invalid", qualified(kind, group), quote(name));
-    match messages.as_slice() {
-        [] => subject,
-        [message] => format!("{subject}: {message}"),
-        messages => format!("{subject}: [{}]", messages.join(", ")),
-    }
-}
-
-fn method_not_allowed(group: &str, resource: &str, verb: &str) -> String {
-    if resource.is_empty() {
-        return "the server does not allow this method on the requested resource".to_owned();
-    }
-    format!("{verb} is not supported on resources of kind {}", quote(&qualified(resource, group)))
-}
-
-fn unsupported_media_type(accepted: &[String]) -> String {
-    if accepted.is_empty() {
-        return "415: Unsupported Media Type".to_owned();
-    }
-    format!(
-        "the body of the request was in an unknown format - accepted media types include: {}",
-        accepted.join(", ")
-    )
 }
 
 /// What the error is about. Kubernetes leaves empty entries out, and calls resources kinds here.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use model::apply::{Node, Reset};
 use model::error::FieldError;
-use model::kinds::{Claim, Pool, Refusal, Writer, keep_all_but_status};
+use model::kinds::{Claim, Dependents, Pool, Refusal, Writer, keep_all_but_status};
 use model::names::NameRule;
 use model::schema::{Schema, TypeId};
 use serde_json::{Map, Value};
@@ -109,9 +109,9 @@ pub trait Strategy: Send + Sync {
         None
     }
 
-    /// Whether dependents are orphaned where a deletion does not say what becomes of them, and what the client is then told.
-    fn orphans(&self) -> Option<&'static str> {
-        None
+    /// What becomes of dependents where a deletion does not say it.
+    fn dependents(&self) -> Dependents {
+        Dependents::Collected
     }
 
     /// The type of its objects: what strategic merge patches and OpenAPI documents know of it. Without one there are neither.

@@ -91,13 +91,6 @@ impl ListFrame {
         Collected { frame: self, items }
     }
 
-    /// An answer with a list of these objects.
-    pub fn of_values(&self, items: &[Bytes], revision: Revision) -> Result<Response<Body>, Error> {
-        let mut collected = self.collect();
-        collected.add(items)?;
-        collected.finish(&ListMetadata { revision, continue_token: None, remaining: None })
-    }
-
     fn of_trees(&self, values: Vec<Value>, metadata: Map<String, Value>) -> Result<Response<Body>, Error> {
         let (kind, version) = self.kind();
         let mut list = json!({"kind": kind, "apiVersion": version, "metadata": metadata});

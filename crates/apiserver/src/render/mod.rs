@@ -10,7 +10,6 @@ use std::fmt::Display;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use model::Revision;
 use model::apply::Tracked;
 use model::error::Error;
 use model::json::to_yaml;
@@ -26,7 +25,7 @@ use crate::body::Body;
 use crate::registry::Object;
 use crate::request::negotiate::{Encoding, Form, View};
 use crate::request::query::Query;
-use crate::verbs::Call;
+use crate::verbs::{Call, ListMetadata};
 
 /// An answer with one object.
 pub(crate) fn object(call: &Call, status: StatusCode, stored: &Bytes) -> Result<Response<Body>, Error> {
@@ -70,8 +69,11 @@ pub(crate) fn done(call: &Call) -> Result<Response<Body>, Error> {
 }
 
 /// An answer with a list of which all objects are at hand.
-pub(crate) fn list(call: &Call, revision: Revision, items: Vec<Bytes>) -> Result<Response<Body>, Error> {
-    ListFrame::new(call).of_values(&items, revision)
+pub(crate) fn list(call: &Call, metadata: &ListMetadata, items: Vec<Bytes>) -> Result<Response<Body>, Error> {
+    let frame = ListFrame::new(call);
+    let mut collected = frame.collect();
+    collected.add(&items)?;
+    collected.finish(metadata)
 }
 
 /// An object that was never written, for dry runs: it has no resourceVersion.

@@ -7,6 +7,7 @@ use model::error::Error;
 use serde_json::{Value, json};
 
 use super::Call;
+use super::list::ListMetadata;
 use crate::body::Body;
 use crate::render;
 
@@ -22,7 +23,8 @@ pub async fn get(call: &Call) -> Result<Response<Body>, Error> {
 }
 
 pub async fn list(call: &Call) -> Result<Response<Body>, Error> {
-    render::list(call, Revision::ZERO, statuses(call).await.iter().map(bytes).collect())
+    let metadata = ListMetadata { revision: Revision::ZERO, continue_token: None, remaining: None };
+    render::list(call, &metadata, statuses(call).await.iter().map(bytes).collect())
 }
 
 /// Under the names that Kubernetes has for them: what stores objects is called etcd there.

@@ -12,7 +12,7 @@ use store::Write;
 
 use super::body;
 use super::managers::Writing;
-use super::metadata::{self, attributes, set_text, time};
+use super::metadata::{self, attributes, is_being_deleted, set_text, time};
 use super::options::WriteOptions;
 use super::write::{Changed, now};
 use super::{Call, claims, definition, escalation, namespace};
@@ -105,7 +105,7 @@ async fn create_tracked(
             Outcome::NameTaken(name) => {
                 names -= 1;
                 if names == 0 {
-                    return Err(name_conflict(call, name, generated));
+                    return Err(name_conflict(call, name, generated).await);
                 }
             }
         }
@@ -182,13 +182,17 @@ async fn check(
     request.validate(Some(candidate)).await
 }
 
-fn name_conflict(call: &Call, name: String, generated: bool) -> Error {
+async fn name_conflict(call: &Call, name: String, generated: bool) -> Error {
     let (group, resource) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
     if generated {
-        Error::GenerateNameConflict { group, resource, name }
-    } else {
-        Error::AlreadyExists { group, resource, name }
+        return Error::GenerateNameConflict { group, resource, name };
     }
+    let taken = call.api.store.get(&call.key_of(&name), None).await.ok().flatten();
+    let is_ending = match taken {
+        Some(taken) => call.resource_type.read(&taken).await.is_ok_and(|taken| is_being_deleted(&taken)),
+        None => false,
+    };
+    Error::AlreadyExists { group, resource, name, is_ending }
 }
 
 /// What the object says of its own place must be what the path says.

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use model::error::Error;
+use model::kinds::Dependents;
 use model::{Encoded, ObjectKey, Uid};
 use serde_json::json;
 use store::{Precondition, Stored, Write};
@@ -104,9 +105,7 @@ pub async fn delete_found(
             message: reason.to_owned(),
         });
     }
-    if let Some(warning) = resource_type.strategy.orphans().filter(|_| options.propagation.is_none()) {
-        call.warnings.add(warning);
-    }
+    warn(call, options);
     for _ in 0..ATTEMPTS {
         let head = match found.take() {
             Some(found) => Some(found),
@@ -128,6 +127,15 @@ pub async fn delete_found(
         }
     }
     Err(modified(call))
+}
+
+/// Tells the client what stays behind where it did not say what it wants.
+pub fn warn(call: &Call, options: &DeleteOptions) {
+    if let (Dependents::Orphaned(warning), None) =
+        (call.resource_type.strategy.dependents(), options.propagation)
+    {
+        call.warnings.add(warning);
+    }
 }
 
 /// Deletes an object, or begins its deletion, together with another write; `None` if others were faster.
@@ -178,8 +186,13 @@ struct Decision {
 
 /// Makes of an object what it is when it shall be deleted.
 fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> Decision {
+    // A namespace that is on its way out stays as it is until its contents are gone.
+    let is_emptied = || resource_type.is_namespace() && resource_type.strategy.holds_deletion(object);
+    if is_being_deleted(object) && is_emptied() {
+        return Decision { is_end: false, is_changed: false };
+    }
     let mut is_changed = false;
-    if let Some(propagation) = options.propagation.or_else(|| by_default(resource_type, object)) {
+    if let Some(propagation) = propagation(resource_type, object, options) {
         for (finalizer, wanted) in [(ORPHAN, Propagation::Orphan), (FOREGROUND, Propagation::Foreground)] {
             is_changed |= set_finalizer(object, finalizer, propagation == wanted);
         }
@@ -204,10 +217,18 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
     Decision { is_end, is_changed }
 }
 
-/// What becomes of dependents where neither the options nor the finalizers of the object say it.
-fn by_default(resource_type: &ResourceType, object: &Object) -> Option<Propagation> {
-    let is_said = finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
-    (resource_type.strategy.orphans().is_some() && !is_said).then_some(Propagation::Orphan)
+/// What becomes of dependents; `None` leaves it to the finalizers that the object has.
+fn propagation(
+    resource_type: &ResourceType,
+    object: &Object,
+    options: &DeleteOptions,
+) -> Option<Propagation> {
+    let is_said = || finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
+    match resource_type.strategy.dependents() {
+        Dependents::None => None,
+        Dependents::Orphaned(_) if options.propagation.is_none() && !is_said() => Some(Propagation::Orphan),
+        _ => options.propagation,
+    }
 }
 
 /// A deletion that has begun can end sooner, never later.
@@ -227,6 +248,10 @@ pub fn check_preconditions(
     head: &Stored,
     options: &DeleteOptions,
 ) -> Result<(), Error> {
+    // These two look for themselves before the store does.
+    if resource_type.is_namespace() || resource_type.is_definition() {
+        return check_first(resource_type, head, options);
+    }
     let conflict = |message: String| Error::Conflict {
         group: resource_type.group.clone(),
         resource: resource_type.kind.clone(),
@@ -246,4 +271,21 @@ pub fn check_preconditions(
         )));
     }
     Ok(())
+}
+
+/// The same in the words of namespaces and definitions.
+fn check_first(resource_type: &ResourceType, head: &Stored, options: &DeleteOptions) -> Result<(), Error> {
+    let conflict = |what: &str, given: &str, actual: &str| {
+        let message =
+            format!("Precondition failed: {what} in precondition: {given}, {what} in object meta: {actual}");
+        Err(resource_type.conflict(&head.key.name, message))
+    };
+    if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != head.uid) {
+        return conflict("UID", &uid.0, &head.uid.0);
+    }
+    let revision = head.revision.to_string();
+    match options.revision.as_ref().filter(|text| **text != revision) {
+        Some(given) => conflict("ResourceVersion", given, &revision),
+        None => Ok(()),
+    }
 }

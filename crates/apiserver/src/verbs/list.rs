@@ -141,7 +141,7 @@ impl Reader {
         }
     }
 
-    async fn open(call: &Call, scope: &Scope, options: &ListOptions) -> Result<Self, Error> {
+    pub async fn open(call: &Call, scope: &Scope, options: &ListOptions) -> Result<Self, Error> {
         let token = options.continue_token.as_deref().map(ContinueToken::decode).transpose()?;
         let given = call.query.text("resourceVersion");
         if token.is_some() && !given.is_empty() && given != "0" {
@@ -178,6 +178,12 @@ impl Reader {
 
     /// The next objects, in key order.
     pub async fn next(&mut self) -> Result<Vec<Stored>, Error> {
+        let items = self.next_stored().await?;
+        self.show(items).await
+    }
+
+    /// The same, as they are stored.
+    pub async fn next_stored(&mut self) -> Result<Vec<Stored>, Error> {
         if let Some(key) = self.lookup.clone() {
             return self.only(&key).await;
         }
@@ -198,7 +204,7 @@ impl Reader {
         }
         self.more = more;
         self.done = !more || self.wanted == Some(0);
-        self.show(items).await
+        Ok(items)
     }
 
     /// A selection that names one object is a look-up.
@@ -210,7 +216,7 @@ impl Reader {
         };
         self.revision = Some(at);
         let found = self.store.get(key, Some(at)).await.map_err(|error| self.explain(error))?;
-        self.show(found.into_iter().collect()).await
+        Ok(found.into_iter().collect())
     }
 
     async fn show(&self, items: Vec<Stored>) -> Result<Vec<Stored>, Error> {

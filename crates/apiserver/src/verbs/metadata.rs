@@ -116,9 +116,9 @@ pub fn grace(object: &Object) -> i64 {
 /// Begins the deletion of an object that goes on until a time, and counts that as a change.
 pub fn begin_deletion(resource_type: &ResourceType, object: &mut Object, now: Timestamp, grace: i64) {
     set_end(object, now, grace);
-    if resource_type.strategy.counts_generations() {
-        let next = generation(object) + 1;
-        metadata_mut(object).insert("generation".to_owned(), next.into());
+    let present = generation(object);
+    if present > 0 {
+        metadata_mut(object).insert("generation".to_owned(), (present + 1).into());
     }
     resource_type.strategy.prepare_delete(object);
 }

@@ -8,6 +8,7 @@ use model::Revision;
 use model::apply::ScaleManagers;
 use model::error::Error;
 use model::kinds::{scale_of, set_scale, validate_scale};
+use serde_json::{Value, json};
 
 use super::admitted::Part;
 use super::apply::{APPLY_PATCH, Configuration};
@@ -80,6 +81,9 @@ impl Scale {
     }
 
     fn render(&self, object: &Object) -> Result<Response<Body>, Error> {
+        if let Some(paths) = paths(&self.object) {
+            custom::scale::is_said(paths, object).map_err(|message| Error::Internal { message })?;
+        }
         let scale = shown(&self.object, object)?;
         let bytes: Bytes = serde_json::to_vec(&scale).expect("a JSON value always encodes").into();
         render::object(&self.shown, StatusCode::OK, &bytes)
@@ -97,6 +101,14 @@ fn shown(call: &Call, object: &Object) -> Result<Object, Error> {
         Some(paths) => custom::scale::scale_of(paths, object).map_err(|message| Error::Internal { message }),
         None => Ok(scale_of(object)),
     }
+}
+
+/// How many replicas a patch finds where an object does not say it.
+const UNSAID: i64 = i32::MIN as i64;
+
+/// Whether nobody has said how many replicas a custom object shall have.
+fn has_said_nothing(scale: &Object) -> bool {
+    scale.get("spec").and_then(|spec| spec.get("replicas")).and_then(Value::as_i64) == Some(UNSAID)
 }
 
 /// Where each version has its replicas.
@@ -146,6 +158,9 @@ impl Change for SetScale<'_> {
         let managers = ScaleManagers { api_version: &api_version, replicas: replicas(call, &api_version) };
         let known = metadata::metadata(old).and_then(|metadata| metadata.get("managedFields"));
         let mut live = shown(call, old)?;
+        if paths(call).is_some_and(|paths| custom::scale::is_said(paths, old).is_err()) {
+            live.insert("spec".to_owned(), json!({"replicas": UNSAID}));
+        }
         let of_scale = managers.of_scale(known);
         metadata::metadata_mut(&mut live).extend(of_scale.map(|list| ("managedFields".to_owned(), list)));
         let mut scale = match &self.wanted {
@@ -161,6 +176,12 @@ impl Change for SetScale<'_> {
         });
         let of_scale = tracked.json.as_deref().and_then(|json| serde_json::from_str(json).ok());
         let tracked = Some(managers.of_object(known, of_scale.as_ref()));
+        if let Some(paths) = paths(call).filter(|_| has_said_nothing(&scale.object)) {
+            let field = format!(".{}", paths.replicas);
+            return Err(Error::BadRequest {
+                message: format!("the spec replicas field {field:?} cannot be empty"),
+            });
+        }
         // The rules of a definition's objects hold for what their scale shows.
         let errors = if paths(call).is_some() { Vec::new() } else { validate_scale(&scale.object) };
         if !errors.is_empty() {

@@ -22,6 +22,7 @@ struct Replace {
 impl Change for Replace {
     fn apply(&self, call: &Call, old: &Object, _revision: Revision) -> Result<Changed, Error> {
         check_uid(call, &self.object, old)?;
+        check_version(call, &self.object)?;
         Ok(Changed { object: self.object.clone(), tracked: None })
     }
 }
@@ -36,6 +37,17 @@ pub fn check_uid(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
     Err(call.resource_type.conflict(&call.place.name, message))
 }
 
+/// Some kinds are replaced only by who has read them.
+fn check_version(call: &Call, new: &Object) -> Result<(), Error> {
+    let has_version = !["", "0"].contains(&metadata::text(new, "resourceVersion"));
+    if has_version || call.resource_type.strategy.unconditional_update() {
+        return Ok(());
+    }
+    let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+    let (group, kind) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
+    Err(Error::Invalid { group, kind, name: call.place.name.clone(), errors: vec![error] })
+}
+
 pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "UpdateOptions")?;
     let mut object = body::decode(&call, options.field_validation)?;
@@ -46,12 +58,6 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
         if absent && metadata::text(&object, "resourceVersion").is_empty() {
             return create_object(&call, object, options).await;
         }
-    }
-    if !strategy.unconditional_update() && metadata::text(&object, "resourceVersion").is_empty() {
-        let detail = "must be specified for an update";
-        let error = FieldError::invalid("metadata.resourceVersion", 0, detail);
-        let (group, kind) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
-        return Err(Error::Invalid { group, kind, name: call.place.name.clone(), errors: vec![error] });
     }
     write::change(&call, &Replace { object }, options).await
 }

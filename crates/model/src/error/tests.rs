@@ -39,7 +39,12 @@ fn errors_about_an_object_name_it() {
         Some(details),
     );
     check(
-        &Error::AlreadyExists { group: text(""), resource: text("namespaces"), name: text("default") },
+        &Error::AlreadyExists {
+            group: text(""),
+            resource: text("namespaces"),
+            name: text("default"),
+            is_ending: false,
+        },
         409,
         "AlreadyExists",
         "namespaces \"default\" already exists",

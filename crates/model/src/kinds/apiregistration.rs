@@ -71,7 +71,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     let (group, version) = (text(spec, &["group"]), text(spec, &["version"]));
     let required_name = format!("{version}.{group}");
     let name = text(object, &["metadata", "name"]);
-    if name != required_name {
+    if !name.is_empty() && name != required_name {
         let detail = format!("must be `spec.version+\".\"+spec.group`: {}", quote(&required_name));
         errors.push(FieldError::invalid("metadata.name", name, detail));
     }

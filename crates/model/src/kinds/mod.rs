@@ -98,8 +98,8 @@ pub struct KindRules {
     pub holds_deletion: fn(&Object) -> bool,
     /// Why an object with this name may never be deleted.
     pub forbids_deletion: fn(&str) -> Option<&'static str>,
-    /// Whether its dependents are orphaned where a deletion does not say what becomes of them, and what the client is then told.
-    pub orphans: Option<&'static str>,
+    /// What becomes of its dependents where a deletion does not say it.
+    pub dependents: Dependents,
     /// Fills in what the server hands out, before anything else is prepared: the new version, and the old one unless it
     /// is created.
     pub allocate: Option<Allocate>,
@@ -161,6 +161,17 @@ pub struct SelectableField {
     pub value: for<'a> fn(&'a Object) -> Cow<'a, str>,
 }
 
+/// What becomes of the objects that an object owns when it is deleted and nothing is said of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependents {
+    /// They go behind it.
+    Collected,
+    /// They stay, and the client is told this.
+    Orphaned(&'static str),
+    /// It never has any, whatever a deletion says of them.
+    None,
+}
+
 /// The kinds that have rules, by group.
 const GROUPS: &[&[KindRules]] = &[
     admission::RULES,
@@ -200,7 +211,7 @@ pub fn plain_rules(has_status: bool) -> &'static KindRules {
 }
 
 /// Kinds with fields of their own whose selectors may not name the namespace.
-const NO_NAMESPACE_FIELD: [&str; 3] = ["CertificateSigningRequest", "Namespace", "ResourceSlice"];
+const NO_NAMESPACE_FIELD: [&str; 4] = ["CertificateSigningRequest", "Namespace", "Node", "ResourceSlice"];
 
 /// Whether a field selector may name this field of a kind; if not, the message that says so.
 pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), String> {
@@ -250,7 +261,7 @@ impl KindRules {
         prepare_delete: |_| {},
         holds_deletion: |_| false,
         forbids_deletion: |_| None,
-        orphans: None,
+        dependents: Dependents::Collected,
         allocate: None,
         claims: |_| BTreeSet::new(),
         ends_with: &[],

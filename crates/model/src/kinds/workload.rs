@@ -56,8 +56,8 @@ pub fn exceeding(status: &Object, fields: &[&str], whole: &str, detail: &str) ->
 
 /// The error for a count of collisions that has become smaller.
 pub fn fewer_collisions(new: &Object, old: &Object) -> Option<FieldError> {
-    let count = |object| number(object, &["status", "collisionCount"]);
-    let (new, old) = (count(new), count(old));
+    let old = value(old, &["status", "collisionCount"]).and_then(Value::as_i64)?;
+    let new = number(new, &["status", "collisionCount"]);
     (new < old).then(|| FieldError::invalid("status.collisionCount", new, "cannot be decremented"))
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::version::ScalePaths;
 use crate::registry::Object;
 
-/// The scale of an object.
+/// The scale of an object, of nothing where the object does not say how many replicas it wants.
 ///
 /// # Errors
 /// What the object has in the place of a number.
@@ -16,12 +16,8 @@ pub fn scale_of(paths: &ScalePaths, object: &Object) -> Result<Object, String> {
         let value = object.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
         metadata.extend(value.map(|value| (field.to_owned(), value)));
     }
-    let replicas = number(object, &paths.replicas)?;
-    let Some(replicas) = replicas else {
-        return Err(format!("the spec replicas field {:?} does not exist", format!(".{}", paths.replicas)));
-    };
     let mut spec = Map::new();
-    if replicas != 0 {
+    if let Some(replicas) = number(object, &paths.replicas)?.filter(|replicas| *replicas != 0) {
         spec.insert("replicas".to_owned(), replicas.into());
     }
     let mut status = Map::new();
@@ -33,6 +29,17 @@ pub fn scale_of(paths: &ScalePaths, object: &Object) -> Result<Object, String> {
     }
     let scale = json!({"metadata": metadata, "spec": spec, "status": status});
     Ok(scale.as_object().cloned().unwrap_or_default())
+}
+
+/// What keeps the scale of an object from being shown: that nobody has said yet how many replicas it wants.
+///
+/// # Errors
+/// Where it should be said.
+pub fn is_said(paths: &ScalePaths, object: &Object) -> Result<(), String> {
+    match at(object, &paths.replicas) {
+        Some(_) => Ok(()),
+        None => Err(format!("the spec replicas field {:?} does not exist", format!(".{}", paths.replicas))),
+    }
 }
 
 /// Sets what a scale says in the object that it is of: the replicas, and the version that the client knows.

@@ -100,7 +100,9 @@ impl Strategy for Custom {
     }
 
     fn warnings(&self, new: &Object, old: Option<&Object>) -> Vec<String> {
-        finalizer_warnings(new, old)
+        let mut warnings = finalizer_warnings(new, old);
+        warnings.extend(old.into_iter().flat_map(|old| self.structural().warnings(new, old)));
+        warnings
     }
 
     fn parts(&self) -> Node<'_> {

@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use crate::error::{FieldError, Path};
 use crate::kinds::Object;
+use crate::kinds::core::bad_container_resource_name;
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{items, text, value};
 use crate::kinds::workload::{optional, part, present};
-use crate::names::{dns1123_label, path_segment, qualified_name};
+use crate::names::{dns1123_label, path_segment};
 use quantity::Quantity;
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
@@ -19,7 +20,6 @@ const SOURCES: [(&str, &str); 5] = [
     ("resource", "Resource"),
     ("containerResource", "ContainerResource"),
 ];
-const STANDARD_RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const SHOWN_MAX: usize = 2;
 const UNKNOWN: &str = "<unknown>";
 
@@ -118,14 +118,7 @@ fn bad_container_resource(of: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let name_path = path.field("name");
     match text(of, &["name"]) {
         "" => errors.push(FieldError::required(name_path, "must specify a resource name")),
-        name => {
-            errors.extend(invalid(&name_path, name, qualified_name(name)));
-            let is_standard = STANDARD_RESOURCES.contains(&name) || name.starts_with("hugepages-");
-            if !name.contains('/') && !is_standard {
-                let detail = "must be a standard resource for containers";
-                errors.push(FieldError::invalid(name_path, name, detail));
-            }
-        }
+        name => errors.extend(bad_container_resource_name(&name_path, name)),
     }
     let container_path = path.field("container");
     match text(of, &["container"]) {

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::error::{FieldError, Path};
 use crate::kinds::age::since;
 use crate::kinds::columns::{Column, NAME, name};
-use crate::kinds::object::{immutable, number, text, value};
-use crate::kinds::{KindRules, Object, SelectableField};
+use crate::kinds::object::{number, text, value};
+use crate::kinds::{Dependents, KindRules, Object, SelectableField};
 use crate::names::{NameRule, dns1123_subdomain, qualified_name};
 
 /// A field of the object that an event is about.
@@ -25,6 +25,7 @@ pub(super) const RULES: KindRules = KindRules {
     validate_create: validate,
     validate_update: |new, _| validate(new),
     create_on_update: true,
+    dependents: Dependents::None,
     selectable: &[
         involved!("kind"),
         involved!("namespace"),
@@ -61,7 +62,11 @@ pub(super) const RULES: KindRules = KindRules {
 pub(super) const OF_EVENTS: KindRules = KindRules {
     group: "events.k8s.io",
     validate_create: |object| {
-        let mut errors = legacy(object, "reportingController");
+        let name = text(object, &["metadata", "name"]);
+        let problems = dns1123_subdomain(name).into_iter().filter(|_| !name.is_empty());
+        let mut errors: Vec<FieldError> =
+            problems.map(|problem| FieldError::invalid("metadata.name", name, problem)).collect();
+        errors.extend(legacy(object, "reportingController"));
         errors.extend(bad_new(object));
         errors
     },
@@ -70,26 +75,35 @@ pub(super) const OF_EVENTS: KindRules = KindRules {
         if new.get("series") != old.get("series") {
             errors.extend(bad_series(new));
         }
-        errors.extend(FIXED.into_iter().flat_map(|field| immutable(new, old, field)));
+        errors.extend(FIXED.into_iter().flat_map(|(field, path)| fixed(new, old, field, path)));
         errors
     },
     ..RULES
 };
 
-/// What an update through `events.k8s.io` may not change.
-const FIXED: [&str; 11] = [
-    "involvedObject",
-    "reason",
-    "message",
-    "source",
-    "firstTimestamp",
-    "lastTimestamp",
-    "count",
-    "type",
-    "eventTime",
-    "action",
-    "related",
+/// What an update through `events.k8s.io` may not change, and what it is called in messages.
+const FIXED: [(&str, &str); 13] = [
+    ("involvedObject", "involvedObject"),
+    ("reason", "reason"),
+    ("message", "message"),
+    ("source", "source"),
+    ("firstTimestamp", "firstTimestamp"),
+    ("lastTimestamp", "lastTimestamp"),
+    ("count", "count"),
+    ("type", "type"),
+    ("eventTime", "eventTime"),
+    ("action", "action"),
+    ("related", "related"),
+    ("reportingComponent", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
 ];
+
+/// The error for a field that may not change, if it has changed. A text that is left out is an empty one.
+fn fixed(new: &Object, old: &Object, field: &str, path: &str) -> Option<FieldError> {
+    let was_text = old.get(field).is_some_and(Value::is_string);
+    let value = new.get(field).cloned().unwrap_or_else(|| if was_text { "".into() } else { Value::Null });
+    (new.get(field) != old.get(field)).then(|| FieldError::invalid(path, value, "field is immutable"))
+}
 
 /// Who reports it: older events name a source, newer ones a reporting component.
 fn component(object: &Object) -> &str {

@@ -26,7 +26,8 @@ pub(super) use node_selector::bad_node_selector;
 pub(super) use persistent_volume::{Inline, bad_volume_spec};
 pub(super) use persistent_volume_claim::bad_claim_template;
 pub use pod::{bind, validate_binding};
-pub(super) use pod::{check_container_resources, check_tolerations};
+pub(super) use pod::{check_claim_metadata, check_container_resources, check_tolerations};
+pub(super) use resource_name::bad_container_resource_name;
 pub(super) use service::{PROTOCOLS, balancer_addresses, balancer_host};
 
 pub(super) const RULES: &[KindRules] = &[

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::resource_name::{COUNTED, is_native};
-use crate::error::{FieldError, Path};
+use crate::error::{FieldError, Path, quote};
 use crate::kinds::address::{Range, bad_range};
 use crate::kinds::columns::{AGE, Column, NAME, age, name, or_none};
 use crate::kinds::object::{
@@ -18,6 +18,7 @@ use crate::names::{label_value, qualified_name};
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const RANGES: &str = "spec.podCIDRs";
+const FEATURE_LENGTH: usize = 253;
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 
 pub(super) const RULES: KindRules = KindRules {
@@ -53,6 +54,11 @@ pub(super) const RULES: KindRules = KindRules {
     validate_create: validate,
     // Kubernetes checks a new version as if it were a new node, too, and says some things twice.
     validate_update: |new, old| [validate(new), validate_update(new, old)].concat(),
+    warnings: |new, _| {
+        let is_named = !text(new, &["spec", "externalID"]).is_empty();
+        let warning = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+        is_named.then(|| warning.to_owned()).into_iter().collect()
+    },
     subresources: &[Subresource {
         name: "status",
         prepare_update: |new, old| {
@@ -102,7 +108,52 @@ fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = bad_taints(object);
     errors.extend(bad_resources(object));
     errors.extend(bad_ranges(object));
+    errors.extend(bad_features(object));
     errors
+}
+
+/// Features have names of their own, in order and each once.
+fn bad_features(object: &Object) -> Vec<FieldError> {
+    let features = items(object, &["status", "declaredFeatures"]);
+    let path = Path::root("status.declaredFeatures");
+    let mut errors = Vec::new();
+    let mut before = None;
+    for (index, feature) in features.iter().enumerate() {
+        let feature = feature.as_str().unwrap_or_default();
+        match before {
+            Some(before) if before == feature => {
+                errors.push(FieldError::duplicate(path.at(index), feature));
+            }
+            Some(before) if before > feature => {
+                let problem = "list must be sorted alphabetically";
+                errors.push(FieldError::invalid(path.at(index), feature, problem));
+            }
+            _ => {}
+        }
+        errors.extend(
+            bad_feature(feature).map(|problem| FieldError::invalid(path.at(index), feature, problem)),
+        );
+        before = Some(feature);
+    }
+    errors
+}
+
+fn bad_feature(name: &str) -> Option<String> {
+    if name.len() > FEATURE_LENGTH {
+        let limit = format!("must be no more than {FEATURE_LENGTH} characters");
+        return Some(format!("invalid feature name {}: {limit}", quote(name)));
+    }
+    let is_part = |part: &str| {
+        part.starts_with(|first: char| first.is_ascii_alphabetic())
+            && part.chars().all(|letter| letter.is_ascii_alphanumeric())
+    };
+    let is_right = name.starts_with(|first: char| first.is_ascii_uppercase()) && name.split('/').all(is_part);
+    (!is_right).then(|| {
+        format!(
+            "invalid feature name {}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes",
+            quote(name)
+        )
+    })
 }
 
 fn bad_ranges(object: &Object) -> Vec<FieldError> {
@@ -112,6 +163,12 @@ fn bad_ranges(object: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> =
         each.filter_map(|(index, range)| bad_range(&Path::root(RANGES).at(index), range, &[])).collect();
     let families: BTreeSet<bool> = texts().filter_map(Range::parse).map(Range::is_ipv6).collect();
+    let broken = texts().enumerate().find(|(_, range)| Range::parse(range).is_none());
+    if let Some((index, range)) = broken.filter(|_| ranges.len() > 1) {
+        let why = format!("invalid CIDR[{index}]: <nil> (invalid CIDR address: {range})");
+        let problem = format!("invalid PodCIDRs. failed to check with dual stack with error:{why}");
+        errors.push(FieldError::internal(RANGES, problem));
+    }
     if ranges.len() > 2 || (ranges.len() == 2 && families.len() < 2) {
         let problem = "may specify no more than one CIDR for each IP family";
         errors.push(FieldError::invalid(RANGES, Value::Array(ranges.to_vec()), problem));
@@ -172,6 +229,7 @@ fn is_whole(resource: &str) -> bool {
 
 fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     let mut errors = bad_resources(new);
+    errors.extend(bad_features(new));
     let addresses = items(new, &["status", "addresses"]);
     for (index, address) in addresses.iter().enumerate() {
         if addresses[..index].contains(address) {

@@ -6,11 +6,11 @@ use super::pod::{container_cells, default_template, name_warning, template_warni
 use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, labels, name};
 use crate::kinds::object::{copy, entries, keep_all_but_status, map_mut, number, text, value};
-use crate::kinds::{KindRules, Object, SelectableField, Subresource};
+use crate::kinds::{Dependents, KindRules, Object, SelectableField, Subresource};
 
 pub(super) const RULES: KindRules = KindRules {
     kind: "ReplicationController",
-    orphans: Some(""),
+    dependents: Dependents::Orphaned(""),
     default,
     prepare_create: |object| {
         object.insert("status".to_owned(), serde_json::json!({"replicas": 0}));

@@ -12,6 +12,7 @@ use crate::kinds::workload::{
     bad_int_or_percent, invalid_shown, more_than_all, negative, part, present, reset_status,
 };
 use crate::kinds::{KindRules, Object, Subresource};
+use crate::names::NameRule;
 
 const COUNTS: [&str; 4] = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 const EVICTION_POLICIES: [&str; 2] = ["AlwaysAllow", "IfHealthyBudget"];
@@ -25,6 +26,7 @@ const SPEC: Go = Go::Struct(&[
 pub(super) const RULES: KindRules = KindRules {
     group: "policy",
     kind: "PodDisruptionBudget",
+    name: NameRule::PathSegment,
     prepare_create: |object| {
         reset_status(object, COUNTS.into_iter().map(|field| (field, Value::from(0))).collect());
     },

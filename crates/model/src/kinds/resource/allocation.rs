@@ -88,13 +88,15 @@ pub fn bad_status(new: &Object, old: &Object) -> Vec<FieldError> {
 
 fn bad_devices(object: &Object, status: &Object) -> Vec<FieldError> {
     let known = allocated(object);
-    bad_list(&Path::root("status.devices"), items(status, &["devices"]), usize::MAX, None, |path, device| {
+    let path = Path::root("status.devices");
+    let mut errors = bad_list(&path, items(status, &["devices"]), usize::MAX, None, |path, device| {
         let mut errors = bad_driver(&path.field("driver"), text(device, &["driver"]));
         errors.extend(bad_pool(&path.field("pool"), text(device, &["pool"])));
         errors.extend(bad_label(&path.field("device"), text(device, &["device"])));
         let id = device_id(device);
         if !known.contains(&id) {
-            errors.push(FieldError::invalid(path, id.join("/"), "must be an allocated device in the claim"));
+            let rule = "must be an allocated device in the claim";
+            errors.push(FieldError::invalid(path, "", rule).showing(&shown(id)));
         }
         let conditions = items(device, &["conditions"]);
         let conditions_path = path.field("conditions");
@@ -105,7 +107,21 @@ fn bad_devices(object: &Object, status: &Object) -> Vec<FieldError> {
         let data = value(device, &["data"]).filter(|data| !data.is_null());
         errors.extend(data.and_then(|data| bad_raw(&path.field("data"), Some(data), DATA_LENGTH_MAX)));
         errors
-    })
+    });
+    let mut seen = BTreeSet::new();
+    for (index, device) in maps(status, &["devices"]) {
+        let id = device_id(device);
+        if !seen.insert(id) {
+            errors.push(FieldError::duplicate(path.at(index), "").showing(&shown(id)));
+        }
+    }
+    errors
+}
+
+/// A device as errors show it.
+fn shown([driver, pool, device]: DeviceId<'_>) -> String {
+    let [driver, pool, device] = [driver, pool, device].map(|text| Value::from(text).to_string());
+    format!("{{\"Driver\":{driver},\"Pool\":{pool},\"Device\":{device},\"ShareID\":\"\"}}")
 }
 
 fn bad_allocation(object: &Object, allocation: &Object) -> Vec<FieldError> {

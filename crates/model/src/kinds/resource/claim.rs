@@ -10,6 +10,7 @@ use super::checks::{
 use super::device_class::CONFIGURATIONS_MAX;
 use crate::error::{FieldError, Path};
 use crate::kinds::columns::{AGE, Column, NAME, age, name};
+use crate::kinds::core::check_claim_metadata;
 use crate::kinds::label_selector::invalid;
 use crate::kinds::object::{
     has, immutable, items, keep_all_but_status, keep_metadata, map_mut, maps_mut, number, text, value,
@@ -58,7 +59,7 @@ pub(super) const TEMPLATE: KindRules = KindRules {
     prepare_create: |object| drop_disabled(map_mut(map_mut(object, "spec"), "spec")),
     prepare_update: |new, _| drop_disabled(map_mut(map_mut(new, "spec"), "spec")),
     validate_create: |object| match value(object, &["spec"]).and_then(Value::as_object) {
-        Some(spec) => bad_spec(&Path::root("spec.spec"), spec),
+        Some(spec) => bad_template(spec),
         None => Vec::new(),
     },
     validate_update: |new, old| immutable(new, old, "spec").into_iter().collect(),
@@ -98,6 +99,16 @@ fn for_each_request(spec: &mut Object, act: impl Fn(&mut Object)) {
         }
         maps_mut(request, "firstAvailable").for_each(&act);
     }
+}
+
+/// What is wrong with a template of claims.
+fn bad_template(spec: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let Some(metadata) = value(spec, &["metadata"]).and_then(Value::as_object) {
+        check_claim_metadata(&mut errors, metadata, &Path::SPEC.field("metadata"));
+    }
+    errors.extend(bad_spec(&Path::SPEC.field("spec"), spec));
+    errors
 }
 
 /// What is wrong with the claim in a field of an object.

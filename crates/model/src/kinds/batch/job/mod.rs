@@ -14,7 +14,7 @@ use crate::kinds::workload::{
     CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, name_warning, optional, part, present,
     reset_status, template_warnings,
 };
-use crate::kinds::{KindRules, Object, SelectableField, Subresource};
+use crate::kinds::{Dependents, KindRules, Object, SelectableField, Subresource};
 use crate::schema::{Precision, Timestamp};
 
 pub(super) use spec::bad_spec;
@@ -33,7 +33,7 @@ const PODS_STAY: &str = "child pods are preserved by default when jobs are delet
 pub(super) const RULES: KindRules = KindRules {
     group: "batch",
     kind: "Job",
-    orphans: Some(PODS_STAY),
+    dependents: Dependents::Orphaned(PODS_STAY),
     default,
     prepare_create: |object| {
         if !is_true(object, &["spec", "manualSelector"]) {

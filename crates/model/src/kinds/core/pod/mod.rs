@@ -36,6 +36,7 @@ pub use binding::{bind, validate_binding};
 pub(in crate::kinds) use defaults::default_template;
 pub(in crate::kinds) use resources::check_container as check_container_resources;
 pub(in crate::kinds) use scheduling::check_tolerations;
+pub(in crate::kinds) use sources::check_claim_metadata;
 
 /// A text in the spec or the status of a pod.
 macro_rules! selectable {

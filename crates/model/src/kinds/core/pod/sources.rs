@@ -1,7 +1,5 @@
 //! Sources of volumes that have more to check than a few texts.
 
-use serde_json::Value;
-
 use super::fields::{Errors, invalid, object, one_of, require, set_number, set_text};
 use super::volumes::{all, flag, lists_any, lun};
 use crate::error::{FieldError, Path};
@@ -196,15 +194,36 @@ pub fn check_ephemeral(errors: &mut Errors, source: &Object, path: &Path<'_>) {
         errors.push(FieldError::required(path, ""));
         return;
     };
-    let metadata_path = path.field("metadata");
     if let Some(metadata) = object(template, "metadata") {
-        super::annotations::check_annotations(errors, metadata, &metadata_path.field("annotations"));
-        super::annotations::check_labels(errors, metadata.get("labels"), &metadata_path.field("labels"));
-        for (field, value) in metadata {
-            if !["labels", "annotations"].contains(&field.as_str()) && *value != Value::Null {
-                errors.push(FieldError::forbidden(metadata_path.field(field), "cannot be set"));
-            }
-        }
+        check_claim_metadata(errors, metadata, &path.field("metadata"));
     }
     errors.extend(bad_claim_template(&path, template));
 }
+
+/// The metadata in a template of a claim: only labels and annotations count.
+pub fn check_claim_metadata(errors: &mut Errors, metadata: &Object, path: &Path<'_>) {
+    super::annotations::check_annotations(errors, metadata, &path.field("annotations"));
+    super::annotations::check_labels(errors, metadata.get("labels"), &path.field("labels"));
+    for (field, shown) in SERVERS {
+        if metadata.get(field).is_some_and(|value| !value.is_null()) {
+            errors.push(FieldError::forbidden(path.field(shown), "cannot be set"));
+        }
+    }
+}
+
+/// Metadata that only the server sets in a claim, in Kubernetes' order and under the names that its errors have.
+const SERVERS: [(&str, &str); 13] = [
+    ("name", "name"),
+    ("generateName", "generateName"),
+    ("namespace", "namespace"),
+    ("selfLink", "selfLink"),
+    ("uid", "uID"),
+    ("resourceVersion", "resourceVersion"),
+    ("generation", "generation"),
+    ("creationTimestamp", "creationTimestamp"),
+    ("deletionTimestamp", "deletionTimestamp"),
+    ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
+    ("ownerReferences", "ownerReferences"),
+    ("finalizers", "finalizers"),
+    ("managedFields", "managedFields"),
+];

@@ -11,6 +11,10 @@ use crate::kinds::object::{copy, items, map_mut, number, text};
 use crate::names::{dns1123_subdomain, qualified_name};
 
 const SYSTEM_CONDITIONS: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
+const STATUSES: [&str; 3] = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+/// What belongs to features that are off.
+const DROPPED: [&str; 3] = ["allocatedResources", "extendedResourceClaimStatus", "resources"];
+const IDS: std::ops::RangeInclusive<i64> = 0..=2_147_483_647;
 
 /// Takes the spec, the owners and what nodes do not know from the old pod.
 pub fn prepare(new: &mut Object, old: &Object) {
@@ -27,6 +31,7 @@ pub fn prepare(new: &mut Object, old: &Object) {
     if number(status, &["observedGeneration"]) == 0 && generation != 0 {
         status.insert("observedGeneration".to_owned(), generation.into());
     }
+    drop_disabled(status);
     let conditions = status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten();
     for condition in conditions.filter_map(Value::as_object_mut) {
         let kind = text(condition, &["type"]).to_owned();
@@ -37,6 +42,18 @@ pub fn prepare(new: &mut Object, old: &Object) {
             .map_or(0, |(_, condition)| number(condition, &["observedGeneration"]));
         if before != 0 && number(condition, &["observedGeneration"]) == 0 {
             condition.insert("observedGeneration".to_owned(), before.into());
+        }
+    }
+}
+
+fn drop_disabled(status: &mut Object) {
+    for field in DROPPED {
+        status.remove(field);
+    }
+    for field in STATUSES {
+        let containers = status.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten();
+        for container in containers.filter_map(Value::as_object_mut) {
+            container.remove("allocatedResourcesStatus");
         }
     }
 }
@@ -97,8 +114,54 @@ pub fn validate(new: &Object, old: &Object) -> Errors {
     ] {
         check_ends(&mut errors, status, before, spec, field, containers);
     }
+    check_claims(&mut errors, status, spec);
     check_addresses(&mut errors, status, before);
+    for field in STATUSES {
+        check_users(&mut errors, status, field);
+    }
     errors
+}
+
+/// Claims are reported for what the pod asks for, each once.
+fn check_claims(errors: &mut Errors, status: &Object, spec: &Object) {
+    let mut known = Vec::new();
+    for (index, claim) in objects(status, "resourceClaimStatuses") {
+        let (list, name) = (Path::STATUS.item("resourceClaimStatuses", index), text(claim, &["name"]));
+        let path = list.field("name");
+        if !objects(spec, "resourceClaims").any(|(_, asked)| text(asked, &["name"]) == name) {
+            let rule = "must match the name of an entry in `spec.resourceClaims`";
+            errors.push(FieldError::invalid(path, name, rule));
+        }
+        if known.contains(&name) {
+            errors.push(FieldError::duplicate(path, name));
+        } else {
+            known.push(name);
+        }
+        if let Some(made) = claim.get("resourceClaimName").and_then(Value::as_str) {
+            invalid(errors, &path, made, dns1123_subdomain(made));
+        }
+    }
+}
+
+/// Users and groups of containers have numbers that there can be.
+fn check_users(errors: &mut Errors, status: &Object, field: &str) {
+    let bad = |id: i64| !IDS.contains(&id);
+    let rule = || format!("must be between {} and {}, inclusive", IDS.start(), IDS.end());
+    for (index, container) in objects(status, field) {
+        let Some(user) = object(container, "user").and_then(|user| object(user, "linux")) else { continue };
+        let container_path = Path::STATUS.item(field, index);
+        let path = container_path.field("user.linux");
+        for id in ["uid", "gid"] {
+            if let Some(number) = set_number(user, id).filter(|number| bad(*number)) {
+                errors.push(FieldError::invalid(path.field(id), number, rule()));
+            }
+        }
+        for (index, group) in items(user, &["supplementalGroups"]).iter().enumerate() {
+            if let Some(number) = group.as_i64().filter(|number| bad(*number)) {
+                errors.push(FieldError::invalid(path.item("supplementalGroups", index), number, rule()));
+            }
+        }
+    }
 }
 
 /// What has ended stays so unless the container is to be started again.
