@@ -18,7 +18,7 @@ use crate::admission::{Admission, Switches};
 use crate::audit::Audit;
 use crate::auth::accounts::{Accounts, tracking};
 use crate::auth::rbac::{self, Kind, Rbac};
-use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts};
+use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts, Trust, trust};
 use crate::body::Body;
 use crate::bootstrap::Progress;
 use crate::definitions::{self, Catalog};
@@ -319,6 +319,11 @@ impl ApiServer {
             address: None,
             services: Ranges::default(),
         }
+    }
+
+    /// Tells servers beside this one how it knows its callers, from now on.
+    pub fn publish(&self, trust: Trust) {
+        self.spawn(trust::keep(Arc::downgrade(&self.0), trust));
     }
 
     /// Returns once all objects are there that every server has. Whose answer depends on them waits by itself.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use apiserver::auth::{Authentication, Mode, ProxyHeaders, ServiceAccounts};
+use apiserver::auth::{Authentication, Mode, ProxyHeaders, ServiceAccounts, Trust, TrustedProxies};
 use clap::{ArgAction, Args};
 use process::{
     signing::{PublicKey, SigningKey},
@@ -103,6 +103,8 @@ pub(crate) struct Access {
 #[derive(Clone, Debug)]
 pub(crate) struct Proxies {
     pub(crate) authorities: ClientCaVerifier,
+    /// The same as PEM.
+    bundle: String,
     /// Empty for any.
     pub(crate) names: Vec<String>,
     headers: ProxyHeaders,
@@ -139,7 +141,8 @@ impl Access {
                     groups: args.requestheader_group_headers,
                     extra_prefixes: args.requestheader_extra_headers_prefix,
                 };
-                Some(Proxies { authorities, names: args.requestheader_allowed_names, headers })
+                let bundle = String::from_utf8_lossy(&bundle).into_owned();
+                Some(Proxies { authorities, bundle, names: args.requestheader_allowed_names, headers })
             }
         };
         // Nobody is let in without a name where everybody may do everything.
@@ -170,6 +173,16 @@ impl Access {
             None => authentication,
         };
         if self.anonymous { authentication } else { authentication.without_anonymous() }
+    }
+
+    /// What others may know of it, with the authorities of client certificates.
+    pub(crate) fn trust(&self, clients: String) -> Trust {
+        let proxies = self.proxies.as_ref().map(|Proxies { bundle, names, headers, .. }| TrustedProxies {
+            authorities: bundle.clone(),
+            names: names.clone(),
+            headers: headers.clone(),
+        });
+        Trust { clients, proxies }
     }
 
     /// How tokens of service accounts are made; `own` gives the key of this server.

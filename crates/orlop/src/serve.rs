@@ -117,6 +117,8 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     )?;
 
     let Certificates { pki, clients, serving } = certificates;
+    let bundle = [pki.ca.as_bytes(), &config.client_ca].concat();
+    api.publish(config.access.trust(String::from_utf8_lossy(&bundle).into_owned()));
     // Not before the database is ours: the server that has it may have written the file.
     kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
         .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;

@@ -14,10 +14,12 @@ use thiserror::Error;
 
 use crate::pki::Identity;
 
+mod bundle;
 mod client;
 mod request;
 mod servers;
 
+pub use bundle::united;
 pub use client::{CertIdentity, ClientCaVerifier, Refusal};
 pub use request::{AskedSubject, asked_subject};
 use servers::BundleVerifier;

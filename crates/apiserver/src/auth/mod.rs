@@ -7,6 +7,7 @@ pub(crate) mod impersonate;
 mod modes;
 mod proxy;
 pub(crate) mod rbac;
+pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub use authorize::{Authorizer, Decision, Question, Rules};
 pub use modes::Mode;
 pub(crate) use modes::{MASTERS, Modes};
 pub use proxy::ProxyHeaders;
+pub use trust::{Trust, TrustedProxies};
 
 /// A caller, as authentication found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,10 +3,15 @@
 use std::sync::Arc;
 
 use apiserver::ApiServer;
+use apiserver::auth::{ProxyHeaders, Trust, TrustedProxies};
 use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
 use store::{Metrics, Options, Sqlite, Store};
 
 use crate::client::Client;
+
+/// What servers beside this one have to know.
+const OF_TRUST: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
 
 const FLOW_SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 
@@ -59,4 +64,39 @@ async fn a_server_that_starts_again_makes_only_what_is_missing() {
     assert_eq!(client.delete(apps).await.code, 200);
     assert_eq!(restart().await, 1);
     assert_eq!(client.get(apps).await.code, 200);
+}
+
+#[tokio::test]
+async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let authority = rcgen::CertificateParams::new(["authority".to_owned()]).unwrap();
+    let authority = authority.self_signed(&key).unwrap().pem().replace("\r\n", "\n");
+    let client = Client::new().await;
+    let there = |is_right: fn(&Value, &str) -> bool| {
+        let (client, authority) = (&client, &authority);
+        async move {
+            loop {
+                let map = client.get(OF_TRUST).await.json();
+                if is_right(&map, authority) {
+                    return map;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    client.api.publish(Trust { clients: authority.clone(), proxies: None });
+    let map = there(|map, authority| map["data"] == json!({"client-ca-file": authority})).await;
+    assert_eq!(map["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
+    assert_eq!(client.delete(OF_TRUST).await.code, 200);
+    there(|map, authority| map["data"]["client-ca-file"] == authority).await;
+
+    let headers = ProxyHeaders::usual();
+    let proxies = TrustedProxies { authorities: authority.clone(), names: Vec::new(), headers };
+    let other = client.restarted().await;
+    other.api.publish(Trust { clients: String::new(), proxies: Some(proxies) });
+    let map = there(|map, _| map["data"]["requestheader-uid-headers"].is_string()).await;
+    assert_eq!(map["data"]["client-ca-file"], authority);
+    assert_eq!(map["data"]["requestheader-allowed-names"], "[]");
+    assert_eq!(client.merge(OF_TRUST, &json!({"data": {"client-ca-file": null}})).await.code, 200);
+    there(|map, authority| map["data"]["client-ca-file"] == authority).await;
 }

@@ -33,6 +33,8 @@ pub(super) struct Config {
     pub(super) advertise: Option<IpAddr>,
     pub(super) serving: Serving,
     pub(super) clients: ClientCaVerifier,
+    /// The same as PEM; empty for none.
+    pub(super) client_ca: String,
     pub(super) tokens: Vec<StaticToken>,
     pub(super) access: Settings,
     pub(super) storage: Storage,
@@ -52,6 +54,16 @@ pub(super) struct Config {
     pub(super) log: LogConfig,
     /// What the operator has to know.
     pub(super) warnings: Vec<String>,
+}
+
+/// Whose client certificates count, and the same as PEM.
+fn client_authorities(given: &Given) -> Result<(ClientCaVerifier, String)> {
+    let Some(path) = given.text("client-ca-file") else {
+        return Ok((ClientCaVerifier::nobody(), String::new()));
+    };
+    let bundle = read("--client-ca-file", path)?;
+    let clients = ClientCaVerifier::from_pem(bundle.as_bytes());
+    Ok((clients.with_context(|| format!("{path} cannot be used"))?, bundle))
 }
 
 /// What the server shows to clients.
@@ -101,6 +113,7 @@ impl Config {
         let admission = admission::configuration(given, &plugins)?;
         warnings.extend(admission.warnings.iter().cloned());
         let audit = audit::auditing(given, &mut warnings)?;
+        let (clients, client_ca) = client_authorities(given)?;
         let host = given.text("bind-address").unwrap_or("0.0.0.0");
         let port = given.number("secure-port").unwrap_or(6443);
         let listen = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
@@ -108,14 +121,8 @@ impl Config {
             listen: listen.parse()?,
             advertise: given.text("advertise-address").and_then(|address| address.parse().ok()),
             serving: serving(given)?,
-            clients: match given.text("client-ca-file") {
-                Some(path) => {
-                    let bundle = read("--client-ca-file", path)?;
-                    ClientCaVerifier::from_pem(bundle.as_bytes())
-                        .with_context(|| format!("{path} cannot be used"))?
-                }
-                None => ClientCaVerifier::nobody(),
-            },
+            clients,
+            client_ca,
             tokens: match given.text("token-auth-file") {
                 Some(path) => tokens::parse(&read("--token-auth-file", path)?)
                     .with_context(|| format!("{path} cannot be used"))?,

@@ -112,6 +112,7 @@ async fn start(
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
+    api.publish(access.trust(config.client_ca));
     let tls = tls::server_config(serving.await??, &config.clients);
     let peers = callers::by_certificate(config.clients, access.proxies);
     if !config.event_ttl.is_zero() {
