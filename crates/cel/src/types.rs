@@ -14,6 +14,8 @@ pub enum Type {
     Error,
     /// Known only when it is evaluated.
     Dyn,
+    /// The same by another name: what a schema says of a value that may be of several types.
+    Any,
     /// The type of `null`.
     Null,
     /// `true` or `false`.
@@ -142,6 +144,7 @@ impl Type {
         match self {
             Type::Error => "error",
             Type::Dyn => "dyn",
+            Type::Any => "google.protobuf.Any",
             Type::Null => "null_type",
             Type::Bool => "bool",
             Type::Int => "int",
@@ -164,7 +167,7 @@ impl Type {
 
     /// Whether the checker lets this type pass everywhere.
     pub(crate) fn is_dyn(&self) -> bool {
-        matches!(self, Type::Dyn)
+        matches!(self, Type::Dyn | Type::Any)
     }
 
     /// Whether values of it have one size, whatever they are.
@@ -182,6 +185,7 @@ impl fmt::Display for Type {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Error => formatter.write_str("!error!"),
+            Type::Any => formatter.write_str("any"),
             Type::Null => formatter.write_str("null"),
             Type::Duration => formatter.write_str("duration"),
             Type::Timestamp => formatter.write_str("timestamp"),

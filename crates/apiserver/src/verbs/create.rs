@@ -15,7 +15,7 @@ use super::managers::Writing;
 use super::metadata::{self, attributes, is_being_deleted, set_text, time};
 use super::options::WriteOptions;
 use super::write::{Changed, now};
-use super::{Call, claims, definition, escalation, namespace};
+use super::{Call, claims, definition, devices, escalation, namespace};
 use crate::admission::Request;
 use crate::body::Body;
 use crate::registry::Object;
@@ -175,7 +175,8 @@ async fn check(
     let made = metadata::text(candidate, "creationTimestamp").to_owned();
     strategy.stamp(candidate, None, &call.writer(&made));
     escalation::check(call, candidate, None)?;
-    validate(request, sent, candidate, tracked)?;
+    let access = devices::bad_access(request, candidate, None).await?;
+    validate(request, sent, (candidate, tracked), access)?;
     definition::settle(call, candidate, &made);
     call.warnings.extend(strategy.warnings(candidate, None));
     strategy.canonicalize(candidate);
@@ -235,11 +236,16 @@ fn fill(call: &Call, object: &mut Object) {
 }
 
 /// Checks what the server made of the object, then what was sent.
-fn validate(request: &Request<'_>, sent: &Sent, object: &Object, tracked: &Tracked) -> Result<(), Error> {
+fn validate(
+    request: &Request<'_>,
+    sent: &Sent,
+    (object, tracked): (&Object, &Tracked),
+    access: Option<FieldError>,
+) -> Result<(), Error> {
     let resource_type = &request.call.resource_type;
     let name = metadata::text(object, "name");
-    let mut errors: Vec<FieldError> =
-        validate_object_meta(object, resource_type.namespaced, resource_type.strategy.name_rule());
+    let mut errors: Vec<FieldError> = access.into_iter().collect();
+    errors.extend(validate_object_meta(object, resource_type.namespaced, resource_type.strategy.name_rule()));
     errors.extend(tracked.errors.iter().cloned());
     errors.extend(resource_type.strategy.validate_create(object));
     if !errors.is_empty() {

@@ -11,6 +11,7 @@ mod create;
 mod definition;
 mod delete;
 mod delete_collection;
+mod devices;
 mod escalation;
 mod eviction;
 mod get;

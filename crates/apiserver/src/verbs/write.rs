@@ -15,7 +15,7 @@ use super::definition::{has_moved, settle};
 use super::managers::Writing;
 use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
 use super::options::WriteOptions;
-use super::{Call, claims, escalation, store_error};
+use super::{Call, claims, devices, escalation, store_error};
 use crate::admission::Request;
 use crate::body::Body;
 use crate::definitions::indexing;
@@ -86,7 +86,8 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         claims::allocate(call, &mut object, Some(&old), contested).await?;
         prepare(call, &mut object, &old);
         escalation::check(call, &object, Some(&old))?;
-        validate_update(call, &object, &old, &tracked)?;
+        let access = devices::bad_access(&request, &object, Some(&old)).await?;
+        validate_update(call, (&object, &old), &tracked, access)?;
         settle(call, &mut object, &metadata::time(now()));
         call.warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         call.resource_type.strategy.canonicalize(&mut object);
@@ -220,9 +221,15 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     }
 }
 
-fn validate_update(call: &Call, new: &Object, old: &Object, tracked: &Tracked) -> Result<(), Error> {
+fn validate_update(
+    call: &Call,
+    (new, old): (&Object, &Object),
+    tracked: &Tracked,
+    access: Option<FieldError>,
+) -> Result<(), Error> {
     let resource_type = &call.resource_type;
-    let mut errors = validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule());
+    let mut errors: Vec<FieldError> = access.into_iter().collect();
+    errors.extend(validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule()));
     errors.extend(tracked.errors.iter().cloned());
     errors.extend(validate_object_meta_update(new, old));
     errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));

@@ -197,7 +197,7 @@ impl Checker<'_> {
                 self.bindings.assignable(&Type::Dyn, target);
                 Type::Dyn
             }
-            Type::Dyn | Type::Error => Type::Dyn,
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             _ => {
                 self.error(id, format!("type '{target}' does not support field selection"));
                 Type::Dyn
@@ -216,7 +216,7 @@ impl Checker<'_> {
             Type::List(item) if has_second => (Type::Int, (**item).clone()),
             Type::List(item) => ((**item).clone(), Type::Error),
             Type::Map(pair) => (pair.0.clone(), pair.1.clone()),
-            Type::Dyn | Type::Error | Type::Variable(_) => {
+            Type::Dyn | Type::Any | Type::Error | Type::Variable(_) => {
                 self.bindings.assignable(&Type::Dyn, &range);
                 (Type::Dyn, Type::Dyn)
             }

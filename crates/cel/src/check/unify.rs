@@ -60,7 +60,7 @@ impl Bindings {
             return self.substitution(to, *variable).0;
         }
         match (from, to) {
-            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
+            (Type::Dyn | Type::Any | Type::Error, _) | (_, Type::Dyn | Type::Any | Type::Error) => true,
             (Type::Null, other) | (other, Type::Null) => is_nullable(other),
             (Type::Wrapper(inner), other) => self.try_assign(&inner.clone(), other),
             (other, Type::Wrapper(inner)) => self.try_assign(other, &inner.clone()),
@@ -147,8 +147,8 @@ pub(super) fn most_general<'t>(one: &'t Type, two: &'t Type) -> &'t Type {
 
 fn is_equal_or_less_specific(one: &Type, two: &Type) -> bool {
     match (one, two) {
-        (Type::Dyn | Type::Variable(_), _) => true,
-        (_, Type::Dyn | Type::Variable(_)) => false,
+        (Type::Dyn | Type::Any | Type::Variable(_), _) => true,
+        (_, Type::Dyn | Type::Any | Type::Variable(_)) => false,
         (Type::List(one), Type::List(two)) => is_equal_or_less_specific(one, two),
         (Type::Map(one), Type::Map(two)) => {
             is_equal_or_less_specific(&one.0, &two.0) && is_equal_or_less_specific(&one.1, &two.1)

@@ -418,6 +418,8 @@ impl Sizes for Env {
                 "@keys" => declared.key.as_deref()?,
                 field => match &declared.ty {
                     Type::Object(object) => &*object.fields.get(field)?.declared,
+                    // Whatever the values are, they have one size.
+                    Type::Map(pair) if pair.1 == Type::Any => declared.item.as_deref()?,
                     _ => return None,
                 },
             };

@@ -1,8 +1,8 @@
 //! All that expressions of Kubernetes know beyond the language itself.
 
 use super::{
-    authorizer, cidr, format, ip, json_patch, lists, lists_extension, quantity, regex, semver, sets, strings,
-    url,
+    authorizer, bindings, cidr, format, ip, json_patch, lists, lists_extension, quantity, regex, semver,
+    sets, strings, url,
 };
 use crate::{
     Library, Type, Value,
@@ -27,6 +27,11 @@ pub fn libraries() -> Vec<Library> {
         lists_extension::library(),
         equality(),
     ]
+}
+
+/// What expressions about devices have beside that.
+pub fn bindings_library() -> Library {
+    bindings::library()
 }
 
 /// What expressions that make JSON patches have beside that.

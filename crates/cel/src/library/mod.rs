@@ -2,6 +2,7 @@
 
 mod address;
 pub mod authorizer;
+mod bindings;
 mod cidr;
 mod cost;
 mod format;

@@ -57,6 +57,7 @@ pub use flowcontrol::{flow_schemas, priority_levels};
 pub use object::keep_all_but_status;
 pub use policy::{evict, note_eviction};
 pub use ranges::Ranges;
+pub use resource::{admin_access, bad_admin_access};
 
 /// An object as a tree of values.
 pub type Object = Map<String, Value>;

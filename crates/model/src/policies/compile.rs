@@ -77,7 +77,7 @@ impl Wanted {
 }
 
 /// A type by its full name.
-fn type_name(ty: &Type) -> String {
+pub fn type_name(ty: &Type) -> String {
     match ty {
         Type::Wrapper(inner) => format!("wrapper({})", type_name(inner)),
         Type::Map(pair) => format!("map({}, {})", type_name(&pair.0), type_name(&pair.1)),

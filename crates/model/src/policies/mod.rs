@@ -23,7 +23,7 @@ pub use cel::Type;
 pub use cel::library::authorizer::{Authorizer, Check, Decision, ResourceCheck};
 
 pub use binding::{Binding, NotFound, ParamRef, Params};
-pub(crate) use compile::{Composer, Options, Wanted};
+pub(crate) use compile::{Composer, Options, Wanted, type_name};
 pub use conditions::Conditions;
 pub use evaluate::Input;
 pub use matching::{Criteria, Matched, MatchedResource, Target};

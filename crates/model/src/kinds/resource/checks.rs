@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::expressions::bad_expression;
 use crate::error::{FieldError, Path};
 use crate::kinds::Object;
 use crate::kinds::label_selector::invalid;
@@ -14,7 +15,6 @@ const DRIVER_LENGTH_MAX: usize = 63;
 const POOL_LENGTH_MAX: usize = 253;
 const ID_LENGTH_MAX: usize = 32;
 const SELECTORS_MAX: usize = 32;
-const EXPRESSION_LENGTH_MAX: usize = 10 * 1024;
 const PARAMETERS_LENGTH_MAX: usize = 10 * 1024;
 
 /// What is wrong with the maps of a list: too many, or each of them, or two of one name.
@@ -109,15 +109,15 @@ fn bad_identifier(path: &Path<'_>, id: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the selectors of devices, apart from what their expressions say.
+/// What is wrong with the selectors of devices.
 pub fn bad_selectors(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     bad_list(path, items(object, &["selectors"]), SELECTORS_MAX, None, |path, selector| {
         match value(selector, &["cel"]).and_then(Value::as_object) {
             None => vec![FieldError::required(path.field("cel"), "")],
-            Some(cel) if text(cel, &["expression"]).len() > EXPRESSION_LENGTH_MAX => {
-                vec![FieldError::too_long(path.field("cel.expression"), EXPRESSION_LENGTH_MAX)]
+            Some(cel) => {
+                let expression = text(cel, &["expression"]);
+                bad_expression(&path.field("cel.expression"), expression).into_iter().collect()
             }
-            Some(_) => Vec::new(),
         }
     })
 }

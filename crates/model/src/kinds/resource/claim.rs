@@ -58,11 +58,8 @@ pub(super) const TEMPLATE: KindRules = KindRules {
     default: |object| default_claim(map_mut(map_mut(object, "spec"), "spec")),
     prepare_create: |object| drop_disabled(map_mut(map_mut(object, "spec"), "spec")),
     prepare_update: |new, _| drop_disabled(map_mut(map_mut(new, "spec"), "spec")),
-    validate_create: |object| match value(object, &["spec"]).and_then(Value::as_object) {
-        Some(spec) => bad_template(spec),
-        None => Vec::new(),
-    },
-    validate_update: |new, old| immutable(new, old, "spec").into_iter().collect(),
+    validate_create: bad_template,
+    validate_update: |new, old| bad_template(new).into_iter().chain(immutable(new, old, "spec")).collect(),
     columns: &[NAME, AGE],
     cells: |object, now| vec![name(object), age(object, now)],
     ..KindRules::PLAIN
@@ -102,7 +99,8 @@ fn for_each_request(spec: &mut Object, act: impl Fn(&mut Object)) {
 }
 
 /// What is wrong with a template of claims.
-fn bad_template(spec: &Object) -> Vec<FieldError> {
+fn bad_template(object: &Object) -> Vec<FieldError> {
+    let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
     let mut errors = Vec::new();
     if let Some(metadata) = value(spec, &["metadata"]).and_then(Value::as_object) {
         check_claim_metadata(&mut errors, metadata, &Path::SPEC.field("metadata"));

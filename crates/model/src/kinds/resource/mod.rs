@@ -1,15 +1,19 @@
 //! The group `resource.k8s.io`: devices, who has them and who wants them.
 //!
 //! Fields of features that are off in a server of Kubernetes 1.35 (taints, partitions, shared capacity, binding conditions,
-//! names of extended resources) are not kept. Expressions are only checked for their length.
+//! names of extended resources) are not kept.
 
+mod access;
 mod allocation;
 mod checks;
 mod claim;
 mod device_class;
+mod expressions;
 mod slice;
 
 use super::KindRules;
+
+pub use access::{admin_access, bad_admin_access};
 
 const GROUP: &str = "resource.k8s.io";
 
