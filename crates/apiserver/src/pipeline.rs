@@ -21,7 +21,7 @@ use crate::flow_control::Flow;
 use crate::limits::read_body;
 use crate::metrics::{Counted, LatencyLabels, RequestLabels};
 use crate::render::{encode, respond};
-use crate::request::negotiate::{self, Form, JSON, Offer, View};
+use crate::request::negotiate::{self, Form, JSON, Offer};
 use crate::request::path::{self, Place, ResourcePath};
 use crate::request::query::Query;
 use crate::request::verb::Verb;
@@ -289,8 +289,9 @@ pub(crate) fn failure(error: &Error, accept: Option<HeaderValue>) -> Response<Bo
         return no_such_page();
     }
     let headers: HeaderMap = accept.into_iter().map(|accept| (ACCEPT, accept)).collect();
-    let form = negotiate::accepted(&headers, Offer { protobuf: true }, false, false);
-    let form = form.map_or(Form::STORED, |form| Form { view: View::Whole, ..form });
+    // Who asks for rows or metadata gets errors as JSON, which have neither.
+    let form = negotiate::accepted(&headers, Offer { protobuf: true, views: false }, false, false);
+    let form = form.unwrap_or(Form::STORED);
     let status = error.status();
     let (media_type, body) = match encode(form, &status) {
         Ok(body) => (form.encoding.media_type(), body),

@@ -1,34 +1,34 @@
 //! The aggregated form of discovery (v2): everything in one document.
 
 use http::HeaderMap;
-use http::header::ACCEPT;
 use serde::Serialize;
 
 use super::{verbs, verbs_of};
 use crate::registry::{Registry, ResourceType, Subresource};
+use crate::request::negotiate::{Encoding, clauses};
 
-/// What the client asks for and the answer says it is.
-pub const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// What the answer says it is, behind its media type.
+const PARAMETERS: [(&str, &str); 3] =
+    [("g", "apidiscovery.k8s.io"), ("v", "v2"), ("as", "APIGroupDiscoveryList")];
 
-/// Whether a client prefers this form to the old one.
-pub fn wanted(headers: &HeaderMap) -> bool {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
-    for clause in accept.split(',') {
-        let mut parts = clause.split(';').map(str::trim);
-        let json = matches!(parts.next(), Some("application/json" | "*/*"));
-        let parameters: Vec<&str> = parts.filter(|part| !part.starts_with("q=")).collect();
-        if json
-            && ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"]
-                .iter()
-                .all(|p| parameters.contains(p))
-        {
-            return true;
+/// The media type of an answer, as the client asked for it.
+pub fn content_type(encoding: Encoding) -> String {
+    let parameters = PARAMETERS.map(|(key, value)| format!(";{key}={value}"));
+    format!("{}{}", encoding.media_type(), parameters.concat())
+}
+
+/// How this form is to be written, if a client prefers it to the old one.
+pub fn wanted(headers: &HeaderMap) -> Option<Encoding> {
+    for clause in clauses(headers) {
+        let Some(encoding) = clause.encoding() else { continue };
+        if PARAMETERS.iter().all(|(key, value)| clause.parameter(key) == *value) {
+            return Some(encoding);
         }
-        if json && parameters.is_empty() {
-            return false;
+        if !clause.converts() {
+            return None;
         }
     }
-    false
+    None
 }
 
 /// The document of the core group, or that of all others.
@@ -139,17 +139,23 @@ fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Part<'a> {
 
 #[cfg(test)]
 mod tests {
+    use http::header::ACCEPT;
+
     use super::*;
 
     #[test]
     fn the_form_that_stands_first_is_wanted() {
         let v2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
         let v2beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+        let protobuf = v2.replace("json", "vnd.kubernetes.protobuf");
         for (accept, expected) in [
-            (format!("{v2},{v2beta1},application/json"), true),
-            (format!("{v2beta1},application/json"), false),
-            ("application/json".to_owned(), false),
-            (format!("application/json,{v2}"), false),
+            (format!("{v2},{v2beta1},application/json"), Some(Encoding::Json)),
+            (format!("{protobuf},{v2}"), Some(Encoding::Protobuf)),
+            (format!("{v2};q=0.5,{protobuf};q=0.9"), Some(Encoding::Protobuf)),
+            (format!("{v2beta1},application/json"), None),
+            ("application/json".to_owned(), None),
+            (String::new(), None),
+            (format!("application/json,{v2}"), None),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, accept.parse().unwrap());

@@ -14,7 +14,8 @@ use crate::api::ApiServer;
 use crate::body::Body;
 use crate::endpoints;
 use crate::registry::{Registry, ResourceType};
-use crate::render::not_encoded;
+use crate::render::{not_encoded, to_json};
+use crate::request::negotiate::{Encoding, Form};
 use crate::request::query::Query;
 use crate::request::verb::{Verb, Verbs};
 
@@ -27,18 +28,10 @@ pub(crate) fn answer(
 ) -> Result<Response<Body>, Error> {
     let registry = api.registry();
     let segments: Vec<&str> = path.split('/').skip(1).collect();
-    let aggregated = aggregated::wanted(headers);
-    let found = match segments.as_slice() {
-        ["api"] if aggregated => return aggregate(&registry, true, headers),
-        ["apis"] if aggregated => return aggregate(&registry, false, headers),
-        ["api"] => return endpoints::value(&legacy::core_versions(), query, headers),
-        ["apis"] => return endpoints::value(&legacy::groups(&registry), query, headers),
-        ["apis", group] => {
-            legacy::group(&registry, group).map(|group| endpoints::value(&group, query, headers))
-        }
-        ["api", version] => resources(&registry, "", version, query, headers),
-        ["apis", group, version] => resources(&registry, group, version, query, headers),
-        _ => None,
+    let found = match (segments.as_slice(), aggregated::wanted(headers)) {
+        (["api"], Some(encoding)) => return aggregate(&registry, true, encoding, headers),
+        (["apis"], Some(encoding)) => return aggregate(&registry, false, encoding, headers),
+        _ => legacy(&registry, &segments, query, headers),
     };
     let known = match segments.as_slice() {
         ["api", ..] => true,
@@ -46,6 +39,26 @@ pub(crate) fn answer(
         _ => false,
     };
     found.unwrap_or(Err(if known { Error::PathNotFound } else { Error::NoSuchPage }))
+}
+
+/// The answer in the old form, if there is one.
+fn legacy(
+    registry: &Registry,
+    segments: &[&str],
+    query: &Query,
+    headers: &HeaderMap,
+) -> Option<Result<Response<Body>, Error>> {
+    match segments {
+        ["api"] => Some(endpoints::kind(&legacy::core_versions(), query, headers)),
+        ["apis"] => Some(endpoints::kind(&legacy::groups(registry), query, headers).map_err(unacceptable)),
+        ["apis", group] => {
+            let group = legacy::group(registry, group)?;
+            Some(endpoints::kind(&group, query, headers).map_err(unacceptable))
+        }
+        ["api", version] => resources(registry, "", version, query, headers),
+        ["apis", group, version] => resources(registry, group, version, query, headers),
+        _ => None,
+    }
 }
 
 fn resources(
@@ -56,7 +69,15 @@ fn resources(
     headers: &HeaderMap,
 ) -> Option<Result<Response<Body>, Error>> {
     let resources = legacy::resources(registry, group, version)?;
-    Some(endpoints::value(&resources, query, headers))
+    Some(endpoints::kind(&resources, query, headers))
+}
+
+/// Two ways to say the same: these documents come from another part of Kubernetes.
+fn unacceptable(error: Error) -> Error {
+    match error {
+        Error::NoRepresentation { available } => Error::NotAcceptable { accepted: available },
+        other => other,
+    }
 }
 
 /// The names of verbs.
@@ -102,22 +123,30 @@ pub(crate) fn paths(registry: &Registry) -> Vec<String> {
 }
 
 /// The aggregated document, which clients keep until its tag changes.
-fn aggregate(registry: &Registry, core: bool, headers: &HeaderMap) -> Result<Response<Body>, Error> {
-    let document = serde_json::to_string(&aggregated::document(registry, core)).map_err(not_encoded)?;
-    let tag: String =
-        digest(&SHA256, document.as_bytes()).as_ref().iter().map(|b| format!("{b:02X}")).collect();
+fn aggregate(
+    registry: &Registry,
+    core: bool,
+    encoding: Encoding,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Error> {
+    let document = aggregated::document(registry, core);
+    let text = to_json(Form::STORED, &document)?;
+    let tag: String = digest(&SHA256, &text).as_ref().iter().map(|b| format!("{b:02X}")).collect();
     let tag = format!("\"{tag}\"");
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let unchanged = known.flat_map(|value| value.split(',')).any(|value| value.trim() == tag);
-    let mut response = Response::new(if unchanged { Body::empty() } else { Body::from(document) });
-    if unchanged {
+    let mut response = if known.flat_map(|value| value.split(',')).any(|value| value.trim() == tag) {
+        let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
-    }
-    let tag = HeaderValue::try_from(tag)
-        .map_err(|_| Error::Internal { message: "the tag of a document is no header value".to_owned() })?;
+        response
+    } else if encoding == Encoding::Json {
+        Response::new(Body::from(text))
+    } else {
+        Response::new(Body::from(endpoints::written(Form { encoding, ..Form::STORED }, &document)?))
+    };
+    let value = |text: String| HeaderValue::try_from(text).map_err(not_encoded);
     let headers = response.headers_mut();
-    headers.insert(ETAG, tag);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(aggregated::CONTENT_TYPE));
+    headers.insert(ETAG, value(tag)?);
+    headers.insert(CONTENT_TYPE, value(aggregated::content_type(encoding))?);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     Ok(response)

@@ -2,16 +2,19 @@
 
 mod health;
 
+use bytes::Bytes;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response};
 use model::error::Error;
+use model::protobuf::Encoder;
+use model::schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::api::ApiServer;
 use crate::body::Body;
 use crate::render::{encode, not_encoded, respond, to_json, wants_pretty};
-use crate::request::negotiate::{self, Encoding, Form, JSON, Offer};
+use crate::request::negotiate::{self, Clause, Encoding, Form, JSON, Offer};
 use crate::request::query::Query;
 use crate::{discovery, openapi};
 
@@ -38,11 +41,14 @@ pub(crate) async fn answer(
     }
     match path {
         _ if path.starts_with("/openapi/") => document(api, path, query, headers).await,
-        "/version" => value(&version(), query, headers),
+        "/version" => json_only(&version(), query, headers),
         "/metrics" => metrics(api),
         "/openid/v1/jwks" => Ok(published("application/jwk-set+json", &api.accounts().key_set())),
         "/.well-known/openid-configuration" => Ok(published(JSON, &api.accounts().discovery())),
-        "" => value(&json!({ "paths": discovery::paths(&api.registry()) }), query, headers),
+        "" => {
+            let paths = json!({ "paths": discovery::paths(&api.registry()) });
+            Ok(respond(JSON, to_json(json_form(query, headers), &paths)?))
+        }
         _ => discovery::answer(api, path, query, headers),
     }
 }
@@ -65,23 +71,51 @@ async fn document(
     made.map_err(|_| Error::internal("a document could not be made"))?
 }
 
-/// A value in the form that the client asked for; its fields keep their order in JSON.
-pub(crate) fn value(
+/// A value that there is only as JSON, for who takes that. What they want to see of it does not matter.
+fn json_only(value: &Value, query: &Query, headers: &HeaderMap) -> Result<Response<Body>, Error> {
+    let takes_it = |clause: &Clause<'_>| matches!(clause.media_type, "" | "*/*" | JSON);
+    if !negotiate::clauses(headers).iter().any(takes_it) {
+        return Err(Error::NoRepresentation { available: vec![JSON.to_owned()] });
+    }
+    Ok(respond(JSON, to_json(json_form(query, headers), value)?))
+}
+
+fn json_form(query: &Query, headers: &HeaderMap) -> Form {
+    Form { pretty: wants_pretty(query, headers), ..Form::STORED }
+}
+
+/// A value of a kind that the schema table has, in the form that the client asked for.
+pub(crate) fn kind(
     value: &impl Serialize,
     query: &Query,
     headers: &HeaderMap,
 ) -> Result<Response<Body>, Error> {
     let pretty = wants_pretty(query, headers);
-    let form = negotiate::accepted(headers, Offer { protobuf: false }, false, pretty)?;
-    let form = Form { view: negotiate::View::Whole, ..form };
-    let bytes = match form.encoding {
-        Encoding::Json => to_json(form, value)?,
+    let form = negotiate::accepted(headers, Offer { protobuf: true, views: false }, false, pretty)?;
+    Ok(respond(form.encoding.media_type(), written(form, value)?))
+}
+
+/// A value as bytes; its fields keep their order in JSON.
+pub(crate) fn written(form: Form, value: &impl Serialize) -> Result<Bytes, Error> {
+    let tree = || serde_json::to_value(value).map_err(not_encoded);
+    match form.encoding {
+        Encoding::Json => to_json(form, value),
         // Keys are sorted here.
-        Encoding::Yaml | Encoding::Protobuf => {
-            encode(form, &serde_json::to_value(value).map_err(not_encoded)?)?
+        Encoding::Yaml => encode(form, &tree()?),
+        Encoding::Protobuf => {
+            let tree = tree()?;
+            let text = |key: &str| tree[key].as_str().unwrap_or_default();
+            let (version, kind) = (text("apiVersion"), text("kind"));
+            // Documents of the core group are older than the field that says their version.
+            let of = (if version.is_empty() { "v1" } else { version }, kind);
+            let mut out = Vec::new();
+            let json = to_json(form, &tree)?;
+            Encoder::new(schema::builtin())
+                .named((version, kind), of, &json, &mut out)
+                .map_err(not_encoded)?;
+            Ok(out.into())
         }
-    };
-    Ok(respond(form.encoding.media_type(), bytes))
+    }
 }
 
 /// What everybody may keep for a while.

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use descriptions::Descriptions;
-use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, LOCATION, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use model::error::Error;
 use model::schema;
@@ -25,12 +25,18 @@ use crate::api::ApiServer;
 use crate::body::Body;
 use crate::registry::{Registry, ResourceType};
 use crate::render::respond;
-use crate::request::negotiate::JSON;
+use crate::request::negotiate::{JSON, clauses};
 use crate::request::query::Query;
 
-const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-const V2_PROTOBUF_ASKED: [&str; 2] =
-    ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf", V2_PROTOBUF];
+/// The media types of the documents as protobuf: of answers, and another one that clients ask for.
+const V2_PROTOBUF: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+];
+const V3_PROTOBUF: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+];
 
 /// Answers a path below `/openapi`.
 pub(crate) fn answer(
@@ -42,13 +48,10 @@ pub(crate) fn answer(
     let registry = api.registry();
     match path.strip_prefix("/openapi/").unwrap_or_default() {
         "v2" => {
-            let tag = tag(registry.types().map(|served| &***served));
-            let is_protobuf = accepts(headers, &V2_PROTOBUF_ASKED);
-            let made = || {
-                let document = v2(&registry);
-                if is_protobuf { protobuf::document(&document).into() } else { document.to_string().into() }
-            };
-            tagged(if is_protobuf { V2_PROTOBUF } else { JSON }, &tag, query, headers, made)
+            let mut response = whole(&registry, headers)?;
+            response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+            response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
+            Ok(response)
         }
         "v3" => Ok(respond(JSON, api.documents.index(&registry, || index(&registry).to_string()))),
         rest => {
@@ -58,19 +61,64 @@ pub(crate) fn answer(
             if types.is_empty() {
                 return Ok(no_document());
             }
+            let Some(media_type) = chosen(headers, &V3_PROTOBUF) else { return Ok(not_acceptable()) };
             let tag = tag(types.iter().copied());
-            let made = || api.documents.of(&tag, || v3(&types).to_string().into_bytes());
-            tagged(JSON, &tag, query, headers, made)
+            let keep = match query.text("hash") {
+                "" => "no-cache, private",
+                hash if hash == tag => "public, immutable",
+                _ => return moved(&format!("{path}?hash={tag}")),
+            };
+            let made = || match media_type {
+                JSON => api.documents.of(&tag, || v3(&types).to_string().into_bytes()),
+                _ => api.documents.of(&format!("{tag} protobuf"), || protobuf::v3::document(&v3(&types))),
+            };
+            tagged(media_type, &tag, keep, headers, made)
         }
     }
 }
 
-/// The answer for a version that is not there says no more than that.
-fn no_document() -> Response<Body> {
+/// The document of everything.
+fn whole(registry: &Registry, headers: &HeaderMap) -> Result<Response<Body>, Error> {
+    let Some(media_type) = chosen(headers, &V2_PROTOBUF) else { return Ok(not_acceptable()) };
+    let made = || {
+        let document = v2(registry);
+        let is_json = media_type == JSON;
+        if is_json { document.to_string().into() } else { protobuf::v2::document(&document).into() }
+    };
+    let tag = tag(registry.types().map(|served| &***served));
+    tagged(media_type, &tag, "no-cache, private", headers, made)
+}
+
+/// An answer without a body that everybody has to ask for again.
+fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NOT_FOUND;
+    *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
+}
+
+fn not_acceptable() -> Response<Body> {
+    let mut response = empty(StatusCode::NOT_ACCEPTABLE);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+/// Who has the address of an older document is told that of the present one.
+fn moved(address: &str) -> Result<Response<Body>, Error> {
+    let mut response = empty(StatusCode::MOVED_PERMANENTLY);
+    response.headers_mut().insert(LOCATION, header(address)?);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    Ok(response)
+}
+
+fn header(text: &str) -> Result<HeaderValue, Error> {
+    HeaderValue::try_from(text)
+        .map_err(|_| Error::Internal { message: format!("{text:?} is no header value") })
+}
+
+/// The answer for a version that is not there says no more than that.
+fn no_document() -> Response<Body> {
+    empty(StatusCode::NOT_FOUND)
 }
 
 /// The group and version of `api/v1` or `apis/apps/v1`.
@@ -82,11 +130,12 @@ fn group_version(path: &str) -> Option<(&str, &str)> {
     }
 }
 
-fn accepts(headers: &HeaderMap, media_types: &[&str]) -> bool {
-    let asked = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    // The first clause counts, as clients that can read both name what they prefer first.
-    let first = asked.split([',', ';']).next().unwrap_or_default().trim();
-    media_types.contains(&first)
+/// The media type of the answer: the first that a client asks for of JSON and protobuf.
+fn chosen(headers: &HeaderMap, protobuf: &[&'static str; 2]) -> Option<&'static str> {
+    clauses(headers).into_iter().find_map(|clause| match clause.media_type {
+        "" | "*/*" | "application/*" | JSON => Some(JSON),
+        other => protobuf.contains(&other).then_some(protobuf[0]),
+    })
 }
 
 /// Where the documents of the group versions are. A hash in the address lets clients keep a document for good.
@@ -171,7 +220,7 @@ fn tag<'a>(types: impl Iterator<Item = &'a ResourceType>) -> String {
 fn tagged(
     media_type: &'static str,
     tag: &str,
-    query: &Query,
+    keep: &'static str,
     headers: &HeaderMap,
     made: impl FnOnce() -> Bytes,
 ) -> Result<Response<Body>, Error> {
@@ -185,11 +234,8 @@ fn tagged(
     } else {
         respond(media_type, made())
     };
-    let etag = HeaderValue::try_from(quoted)
-        .map_err(|_| Error::Internal { message: "the tag of a document is no header value".to_owned() })?;
-    let keep = if query.text("hash") == tag { "public, immutable" } else { "no-cache, private" };
     let headers = response.headers_mut();
-    headers.insert(ETAG, etag);
+    headers.insert(ETAG, header(&quoted)?);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     Ok(response)

@@ -66,7 +66,7 @@ impl EventFrame {
             });
         }
         let form = Form { pretty: false, ..call.form };
-        let include = Include::of(call)?;
+        let include = if call.form.view == View::Table { Include::of(call)? } else { Include::Metadata };
         Ok(Self { resource_type: call.resource_type.clone(), form, include, columns_sent: false })
     }
 

@@ -69,11 +69,13 @@ impl Form {
     pub const STORED: Self = Self { encoding: Encoding::Json, view: View::Whole, pretty: false };
 }
 
-/// Which encodings a resource type has.
+/// In which forms something can be had.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     /// Whether there is a protobuf form (never for custom resources).
     pub protobuf: bool,
+    /// Whether there are tables and metadata of it.
+    pub views: bool,
 }
 
 impl Offer {
@@ -86,9 +88,13 @@ impl Offer {
         all
     }
 
-    /// Metadata and rows have a protobuf form whatever they are of.
+    /// Metadata has a protobuf form whatever it is of, rows have none.
     fn has(self, encoding: Encoding, view: View) -> bool {
-        self.protobuf || encoding != Encoding::Protobuf || view != View::Whole
+        match view {
+            View::Whole => self.protobuf || encoding != Encoding::Protobuf,
+            View::Metadata => self.views,
+            View::Table => self.views && encoding != Encoding::Protobuf,
+        }
     }
 }
 
@@ -99,8 +105,7 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) 
     if accept.trim().is_empty() {
         return Ok(plain);
     }
-    let mut clauses: Vec<Clause<'_>> = accept.split(',').map(Clause::parse).collect();
-    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    let clauses = clauses(headers);
     let known = |clause: &Clause<'_>| {
         clause.media_type == "*/*" || Encoding::from_media_type(clause.media_type).is_some()
     };
@@ -114,16 +119,19 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) 
     }
     for clause in clauses {
         let Some(view) = clause.view() else { continue };
-        let encoding = match clause.media_type {
-            "*/*" | "application/*" => Some(Encoding::Json),
-            other => Encoding::from_media_type(other),
-        };
-        if let Some(encoding) = encoding.filter(|encoding| offer.has(*encoding, view) && clause.quality > 0.0)
-        {
+        if let Some(encoding) = clause.encoding().filter(|encoding| offer.has(*encoding, view)) {
             return Ok(Form { encoding, view, pretty });
         }
     }
-    Err(Error::NotAcceptable { accepted: Offer { protobuf: true }.media_types() })
+    Err(Error::NotAcceptable { accepted: Offer { protobuf: true, views: true }.media_types() })
+}
+
+/// The clauses of the `Accept` header, what is liked best first.
+pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').map(Clause::parse).collect();
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    clauses
 }
 
 /// The encoding of a request's body. Without a `Content-Type` it is JSON.
@@ -144,8 +152,8 @@ pub fn content_type(headers: &HeaderMap) -> &str {
 }
 
 /// One clause of an `Accept` header.
-struct Clause<'a> {
-    media_type: &'a str,
+pub(crate) struct Clause<'a> {
+    pub media_type: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
     quality: f32,
 }
@@ -160,7 +168,20 @@ impl<'a> Clause<'a> {
         Self { media_type, parameters, quality }
     }
 
-    fn parameter(&self, key: &str) -> &'a str {
+    /// The encoding that it asks for, if there is one. What is liked least is taken where nothing else can be had.
+    pub fn encoding(&self) -> Option<Encoding> {
+        match self.media_type {
+            "*/*" | "application/*" => Some(Encoding::Json),
+            other => Encoding::from_media_type(other),
+        }
+    }
+
+    /// Whether it asks for another form than that of the object itself.
+    pub fn converts(&self) -> bool {
+        ["as", "g", "v"].iter().any(|key| !self.parameter(key).is_empty())
+    }
+
+    pub fn parameter(&self, key: &str) -> &'a str {
         self.parameters.iter().find(|(k, _)| *k == key).map_or("", |(_, value)| value)
     }
 
@@ -168,7 +189,7 @@ impl<'a> Clause<'a> {
     fn view(&self) -> Option<View> {
         let known = self.parameter("g") == "meta.k8s.io" && matches!(self.parameter("v"), "v1" | "v1beta1");
         match self.parameter("as") {
-            "" => Some(View::Whole),
+            "" if !self.converts() => Some(View::Whole),
             "Table" if known => Some(View::Table),
             "PartialObjectMetadata" | "PartialObjectMetadataList" if known => Some(View::Metadata),
             _ => None,
@@ -180,8 +201,8 @@ impl<'a> Clause<'a> {
 mod tests {
     use super::*;
 
-    const ALL: Offer = Offer { protobuf: true };
-    const CUSTOM: Offer = Offer { protobuf: false };
+    const ALL: Offer = Offer { protobuf: true, views: true };
+    const CUSTOM: Offer = Offer { protobuf: false, views: true };
 
     fn accept(text: &str, offer: Offer) -> Option<(Encoding, View)> {
         let mut headers = HeaderMap::new();
@@ -211,6 +232,13 @@ mod tests {
             accept("application/json;q=0.5,application/yaml", ALL),
             Some((Encoding::Yaml, View::Whole))
         );
+        assert_eq!(accept("application/json;q=0", ALL), Some((Encoding::Json, View::Whole)));
+        assert_eq!(accept("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", ALL), None);
+        assert_eq!(
+            accept(&format!("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,{table}"), ALL),
+            Some((Encoding::Json, View::Table))
+        );
+        assert_eq!(accept("application/json;v=v1", ALL), None);
         assert_eq!(accept("text/html", ALL), None);
         assert_eq!(accept("application/vnd.kubernetes.protobuf", CUSTOM), None);
     }

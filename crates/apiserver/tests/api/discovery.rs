@@ -135,3 +135,59 @@ async fn what_a_client_invents_makes_no_series_of_metrics() {
     assert!(text.contains("apiserver_request_total{"));
     assert!(!text.to_lowercase().contains("invented"), "{text}");
 }
+
+#[tokio::test]
+async fn discovery_is_written_as_the_client_asks() {
+    let client = Client::new().await;
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    let v2 = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let typed = |api_version: &str, kind: &str| {
+        let inner = [
+            &[0x0a, api_version.len() as u8],
+            api_version.as_bytes(),
+            &[0x12, kind.len() as u8],
+            kind.as_bytes(),
+        ];
+        let inner = inner.concat();
+        [b"k8s\0\x0a".as_slice(), &[inner.len() as u8], &inner].concat()
+    };
+    for (path, accept, start) in [
+        ("/api", protobuf.to_owned(), typed("", "APIVersions")),
+        ("/apis", protobuf.to_owned(), typed("v1", "APIGroupList")),
+        ("/apis/apps", protobuf.to_owned(), typed("v1", "APIGroup")),
+        ("/api/v1", protobuf.to_owned(), typed("", "APIResourceList")),
+        ("/apis/apps/v1", protobuf.to_owned(), typed("v1", "APIResourceList")),
+        ("/api", format!("{protobuf}{v2}"), typed("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList")),
+        ("/apis", format!("{protobuf}{v2}"), typed("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList")),
+        ("/apis", format!("application/yaml{v2}"), b"apiVersion: apidiscovery.k8s.io/v2\n".to_vec()),
+    ] {
+        let answer = client.send(Method::GET, path, &[("accept", &accept)], b"").await;
+        assert_eq!(
+            (answer.code, answer.headers["content-type"].to_str().unwrap()),
+            (200, &*accept),
+            "{path}"
+        );
+        assert!(answer.bytes.starts_with(&start), "{path} {accept}");
+    }
+    let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    for (path, accept, code, message) in [
+        ("/apis/apps/v1", table, 406, "only the following media types are accepted: application/json"),
+        (
+            "/apis/apps",
+            v2.trim_start_matches(';'),
+            406,
+            "only the following media types are accepted: application/json",
+        ),
+        ("/apis", "text/html", 406, "only the following media types are accepted: application/json"),
+        ("/api", "text/html", 406, "406: Not Acceptable"),
+        ("/version", "application/yaml,text/html", 406, "406: Not Acceptable"),
+        ("/version", table, 200, ""),
+        ("/", "text/html", 200, ""),
+    ] {
+        let answer = client.send(Method::GET, path, &[("accept", accept)], b"").await;
+        assert_eq!(answer.code, code, "{path} {accept}");
+        if code != 200 && !accept.contains("yaml") {
+            assert!(answer.failure().2.starts_with(message), "{path} {accept}: {answer:?}");
+        }
+    }
+}

@@ -123,6 +123,44 @@ async fn older_clients_get_protobuf() {
 }
 
 #[tokio::test]
+async fn a_client_gets_a_document_in_the_form_that_it_asks_for_or_none() {
+    let client = Client::new().await;
+    let (v2, v3) = (
+        "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+        "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    );
+    let asked = v3.replace(".v1.0", "@v1.0");
+    for (path, accept, expected) in [
+        ("/openapi/v3/apis/apps/v1", &*asked, v3),
+        ("/openapi/v3/apis/apps/v1", v3, v3),
+        ("/openapi/v3/apis/apps/v1", &format!("application/json;q=0.1,{v3};q=0.5"), v3),
+        ("/openapi/v3/apis/apps/v1", "application/*", "application/json"),
+        ("/openapi/v3/apis/apps/v1", "text/html,application/json;q=0.1", "application/json"),
+        ("/openapi/v3/apis/apps/v1", v2, ""),
+        ("/openapi/v3/apis/apps/v1", "application/yaml", ""),
+        ("/openapi/v2", v3, ""),
+        ("/openapi/v2", v2, v2),
+    ] {
+        let answer = client.send(Method::GET, path, &[("accept", accept)], b"").await;
+        let shown = answer.headers.get("content-type").map_or("", |value| value.to_str().unwrap());
+        let code = if expected.is_empty() { 406 } else { 200 };
+        assert_eq!((answer.code, shown), (code, expected), "{path} {accept}");
+        assert_eq!(answer.bytes.is_empty(), expected.is_empty(), "{path} {accept}");
+        assert!(answer.headers.get_all("vary").iter().any(|vary| vary == "Accept"));
+    }
+    let json = client.get("/openapi/v3/apis/apps/v1").await;
+    let message = client.send(Method::GET, "/openapi/v3/apis/apps/v1", &[("accept", v3)], b"").await;
+    assert_eq!(json.headers["etag"], message.headers["etag"]);
+    assert!(message.bytes.starts_with(b"\x0a\x053.0.0\x12\x12\x0a\x0aKubernetes\x32\x041.35"));
+    let old = client.get("/openapi/v3/apis/apps/v1?hash=old").await;
+    let tag = json.headers["etag"].to_str().unwrap().trim_matches('"');
+    assert_eq!(
+        (old.code, old.headers["location"].to_str().unwrap()),
+        (301, &*format!("/openapi/v3/apis/apps/v1?hash={tag}"))
+    );
+}
+
+#[tokio::test]
 async fn definitions_are_in_the_documents_at_once() {
     let client = Client::new().await;
     let paths = |index: &Value| index["paths"].as_object().unwrap().clone();

@@ -70,8 +70,19 @@ impl<'s> Encoder<'s> {
 
     /// Writes an object of a type, which is an apiVersion and a kind, in its envelope.
     pub fn object(&mut self, of: (&str, &str), json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.named(of, of, json, out)
+    }
+
+    /// As [`Encoder::object`], where the envelope says another type.
+    pub fn named(
+        &mut self,
+        name: (&str, &str),
+        of: (&str, &str),
+        json: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
         let type_id = self.known(of)?;
-        put_opening(out, of);
+        put_opening(out, name);
         let start = begin(out, 2);
         self.message(type_id, json, out)?;
         end(out, start);
