@@ -1,5 +1,6 @@
 //! Limits on everything that a client can send, and the reading of bodies within them.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,6 +9,9 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt;
 use model::error::Error;
+
+/// How many times its limit is read of a body in vain.
+const IN_VAIN: usize = 4;
 
 /// How much a client may send, and how much may go on at once.
 #[derive(Clone, Debug)]
@@ -110,21 +114,16 @@ where
     B: Body<Data = Bytes>,
     B::Error: std::fmt::Display,
 {
-    let too_large = || Error::TooLarge { limit: limits.body_bytes };
-    if body.size_hint().lower() > limits.body_bytes as u64 {
-        return Err(too_large());
-    }
+    let mut fits = body.size_hint().lower() <= limits.body_bytes as u64;
     let mut body = std::pin::pin!(body);
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+    while fits && let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Error::BadRequest {
             message: format!("the body of the request could not be read: {error}"),
         })?;
         let Ok(data) = frame.into_data() else { continue };
-        if first.len() + all.len() + data.len() > limits.body_bytes {
-            return Err(too_large());
-        }
+        fits = first.len() + all.len() + data.len() <= limits.body_bytes;
         // Most bodies come in one piece, which then needs no copy.
         if first.is_empty() && all.is_empty() {
             first = data;
@@ -133,13 +132,35 @@ where
             all.extend_from_slice(&data);
         }
     }
+    if !fits {
+        return Err(refuse(body, limits).await);
+    }
     Ok(if all.is_empty() { first } else { all.freeze() })
+}
+
+/// The refusal of a body, once its rest was read, unless that is far too much as well: a sender who cannot send on hears no answer.
+async fn refuse<B>(mut body: Pin<&mut B>, limits: &Limits) -> Error
+where
+    B: Body<Data = Bytes>,
+{
+    let mut patience = limits.body_bytes.saturating_mul(IN_VAIN);
+    if body.size_hint().lower() <= patience as u64 {
+        while let Some(Ok(frame)) = body.frame().await {
+            let size = frame.data_ref().map_or(0, Bytes::len);
+            if size > patience {
+                break;
+            }
+            patience -= size;
+        }
+    }
+    Error::TooLarge { limit: limits.body_bytes }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::Full;
+    use http_body::Frame;
+    use http_body_util::{Full, StreamBody};
 
     #[test]
     fn the_gate_counts_reads_and_writes_apart() {
@@ -158,5 +179,17 @@ mod tests {
         assert_eq!(read_body(Full::new(Bytes::from("1234")), &limits).await.unwrap(), "1234");
         let error = read_body(Full::new(Bytes::from("12345")), &limits).await.unwrap_err();
         assert_eq!(error, Error::TooLarge { limit: 4 });
+    }
+
+    #[tokio::test]
+    async fn who_sends_a_little_too_much_may_end_and_hear_that() {
+        let limits = Limits { body_bytes: 4, ..Limits::default() };
+        for (pieces, left) in [(3, 0), (8, 1)] {
+            let mut rest = (0..pieces).map(|_| Ok::<_, String>(Frame::data(Bytes::from("1234"))));
+            let body = StreamBody::new(futures::stream::iter(rest.by_ref()));
+            let error = read_body(body, &limits).await.unwrap_err();
+            assert_eq!(error, Error::TooLarge { limit: 4 });
+            assert_eq!(rest.count(), left);
+        }
     }
 }

@@ -30,6 +30,10 @@ pub(crate) async fn answer(
     headers: &HeaderMap,
 ) -> Result<Response<Body>, Error> {
     if !matches!(method, "get" | "head") {
+        if !is_own(path) {
+            // What is not there cannot be written either.
+            discovery::answer(api, path, query, headers)?;
+        }
         return Err(Error::MethodNotAllowed {
             group: String::new(),
             resource: String::new(),
@@ -51,6 +55,15 @@ pub(crate) async fn answer(
         }
         _ => discovery::answer(api, path, query, headers),
     }
+}
+
+/// Whether something is there that is no part of discovery.
+fn is_own(path: &str) -> bool {
+    let is_page = matches!(
+        path,
+        "" | "/version" | "/metrics" | "/openid/v1/jwks" | "/.well-known/openid-configuration"
+    );
+    is_page || path.starts_with("/openapi/") || health::endpoint(path).is_some()
 }
 
 /// A document takes long to make: that is not done where other requests would wait for it, and not for many at once. The slot

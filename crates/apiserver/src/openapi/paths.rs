@@ -152,21 +152,23 @@ impl<'d, 's> Paths<'d, 's> {
             let subject = Subject { suffix: EVERYWHERE, ..subject };
             self.write(&subject, &format!("{base}/{}", of.plural), everywhere);
         }
-        let one = self.on_object(of.verbs.without(Verb::Create), &object, is_custom);
+        let mut one = self.on_object(of.verbs.without(Verb::Create), &object, is_custom);
+        if of.shows_deleted && !is_custom {
+            let deletions = one.iter_mut().filter(|operation| operation.action == "delete");
+            deletions.for_each(|deletion| deletion.answer.clone_from(&object));
+        }
         self.write(&subject, &format!("{scoped}/{}/{{name}}", of.plural), one);
         let is_shown = |sub: &&Subresource| !nodes::lead_to(&of.group, &sub.name);
         for sub in of.subresources.iter().filter(is_shown) {
-            let of_kind = |(group, version, kind): &(String, String, String)| {
-                self.definitions.of_kind(group, version, kind)
-            };
-            let shown = sub.kind.as_ref().and_then(of_kind).unwrap_or_else(|| object.clone());
+            let other = sub.kind.as_ref().map(|(group, version, kind)| {
+                // What says no version is of that of the resource.
+                [&**group, if version.is_empty() { &of.version } else { version }, kind]
+            });
+            let of_kind = |[group, version, kind]: [&str; 3]| self.definitions.of_kind(group, version, kind);
+            let shown = other.and_then(of_kind).unwrap_or_else(|| object.clone());
             let operations = self.on_object(sub.verbs, &shown, is_custom);
             // Of custom types even that is said of which is a Scale.
-            let kind =
-                sub.kind.as_ref().filter(|_| !is_custom).map_or(subject.kind, |(group, version, kind)| {
-                    // What says no version is of that of the resource.
-                    [group, if version.is_empty() { &of.version } else { version }, kind]
-                });
+            let kind = other.filter(|_| !is_custom).unwrap_or(subject.kind);
             let subject = Subject { of, suffix: &capitalized(&sub.name), kind };
             self.write(&subject, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), operations);
         }

@@ -17,14 +17,31 @@ pub fn verb(method: &Method, place: &ResourcePath, query: &Query) -> Option<Verb
     let collection = place.name.is_empty();
     match *method {
         Method::GET if place.watch_prefix => Some(Verb::Watch),
+        _ if place.watch_prefix => None,
         Method::GET if collection && query.flag("watch") => Some(Verb::Watch),
-        Method::GET | Method::HEAD if collection => Some(Verb::List),
-        Method::GET | Method::HEAD => Some(Verb::Get),
+        Method::GET if collection => Some(Verb::List),
+        Method::GET => Some(Verb::Get),
         Method::POST if collection || !place.subresource.is_empty() => Some(Verb::Create),
         Method::PUT if !collection => Some(Verb::Update),
         Method::PATCH if !collection => Some(Verb::Patch),
         Method::DELETE if collection => Some(Verb::DeleteCollection),
         Method::DELETE => Some(Verb::Delete),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_by_its_old_path_is_only_read_and_nothing_has_a_head() {
+        let query = Query::parse("");
+        let old = ResourcePath { watch_prefix: true, ..ResourcePath::default() };
+        assert_eq!(verb(&Method::GET, &old, &query), Some(Verb::Watch));
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            assert_eq!(verb(&method, &old, &query), None);
+        }
+        assert_eq!(verb(&Method::HEAD, &ResourcePath::default(), &query), None);
     }
 }

@@ -60,7 +60,12 @@ pub fn parse(path: &str) -> Option<Place> {
         place.watch_prefix = true;
         rest = tail;
     }
-    rest = take_namespace(&mut place, rest);
+    let whole = rest;
+    rest = take_namespace(&mut place, whole);
+    // There are no namespaces within namespaces.
+    if rest.len() < whole.len() && rest.first().is_some_and(|first| first == "namespaces") {
+        return plain();
+    }
     match rest {
         [] => return plain(),
         [resource] => place.resource = resource.clone(),

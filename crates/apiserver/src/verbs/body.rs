@@ -217,10 +217,17 @@ pub fn delete_options(call: &Call) -> Result<Value, Error> {
             decoded.map_err(|e| bad(e.to_string()))?.value
         }
     };
-    let value = Value::Object(kinds::typed(value).map_err(bad)?);
-    let text = |key| value.get(key).and_then(Value::as_str).unwrap_or("");
-    if !matches!(text("kind"), "" | "DeleteOptions") {
-        return Err(bad(kinds::not_registered(text("apiVersion"), text("kind"))));
+    let mut options = kinds::typed(value).map_err(bad)?;
+    let (version, kind) = (kinds::text(&options, "apiVersion"), kinds::text(&options, "kind"));
+    if !matches!(kind, "" | "DeleteOptions") {
+        return Err(bad(kinds::not_registered(version, kind)));
+    }
+    options.remove("apiVersion");
+    options.remove("kind");
+    let mut value = Value::Object(options);
+    if let Some(of) = schema::builtin().by_kind("", "v1", "DeleteOptions") {
+        // What is unknown is forgiven here, and wrong types are not.
+        schema::check(schema::builtin(), of, &mut value).map_err(|mismatch| bad(mismatch.to_string()))?;
     }
     call.trail.sent(None, || {
         let mut options = value.clone();

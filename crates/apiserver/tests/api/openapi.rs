@@ -85,6 +85,15 @@ async fn operations_say_what_they_take() {
     assert_eq!(patch["operationId"], "patchCoreV1NamespacedConfigMap");
     let everywhere = &document["paths"]["/api/v1/configmaps"]["get"];
     assert_eq!(everywhere["operationId"], "listCoreV1ConfigMapForAllNamespaces");
+    let reference = |answer: &Value| answer["content"]["application/json"]["schema"]["$ref"].clone();
+    let of = |plural: &str, method: &str, code: &str| {
+        let path = format!("/api/v1/namespaces/{{namespace}}/{plural}");
+        reference(&document["paths"][path][method]["responses"][code])
+    };
+    let schema = |name: &str| format!("#/components/schemas/io.k8s.{name}");
+    assert_eq!(of("pods/{name}/binding", "post", "201"), schema("api.core.v1.Binding"));
+    assert_eq!(of("pods/{name}", "delete", "200"), schema("api.core.v1.Pod"));
+    assert_eq!(of("configmaps/{name}", "delete", "200"), schema("apimachinery.pkg.apis.meta.v1.Status"));
 }
 
 #[tokio::test]
