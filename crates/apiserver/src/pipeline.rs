@@ -290,7 +290,7 @@ pub(crate) fn failure(error: &Error, accept: Option<HeaderValue>) -> Response<Bo
     }
     let headers: HeaderMap = accept.into_iter().map(|accept| (ACCEPT, accept)).collect();
     // Who asks for rows or metadata gets errors as JSON, which have neither.
-    let form = negotiate::accepted(&headers, Offer { protobuf: true, views: false }, false, false);
+    let form = negotiate::accepted(&headers, Offer::WHOLE, false, false);
     let form = form.unwrap_or(Form::STORED);
     let status = error.status();
     let (media_type, body) = match encode(form, &status) {

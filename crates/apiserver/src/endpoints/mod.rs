@@ -104,7 +104,7 @@ pub(crate) fn kind(
     headers: &HeaderMap,
 ) -> Result<Response<Body>, Error> {
     let pretty = wants_pretty(query, headers);
-    let form = negotiate::accepted(headers, Offer { protobuf: true, views: false }, false, pretty)?;
+    let form = negotiate::accepted(headers, Offer::WHOLE, false, pretty)?;
     Ok(respond(form.encoding.media_type(), written(form, value)?))
 }
 

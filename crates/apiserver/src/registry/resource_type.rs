@@ -141,7 +141,7 @@ impl ResourceType {
 
     /// In which encodings bodies may come and go.
     pub fn offer(&self) -> Offer {
-        Offer { protobuf: self.protobuf, views: true }
+        Offer { protobuf: self.protobuf, tables: self.review.is_none(), metadata: true }
     }
 
     /// What may be done at a path below an object, or with the object itself (an empty name); `None`: there is no such path.

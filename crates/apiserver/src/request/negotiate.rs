@@ -74,11 +74,16 @@ impl Form {
 pub struct Offer {
     /// Whether there is a protobuf form (never for custom resources).
     pub protobuf: bool,
-    /// Whether there are tables and metadata of it.
-    pub views: bool,
+    /// Whether there are tables of it.
+    pub tables: bool,
+    /// Whether it has metadata that can be had alone.
+    pub metadata: bool,
 }
 
 impl Offer {
+    /// In all encodings, as a whole.
+    pub const WHOLE: Self = Self { protobuf: true, tables: false, metadata: false };
+
     /// The media types, as error messages list them.
     pub fn media_types(self) -> Vec<String> {
         let mut all = vec![JSON.to_owned(), YAML.to_owned()];
@@ -92,8 +97,8 @@ impl Offer {
     fn has(self, encoding: Encoding, view: View) -> bool {
         match view {
             View::Whole => self.protobuf || encoding != Encoding::Protobuf,
-            View::Metadata => self.views,
-            View::Table => self.views && encoding != Encoding::Protobuf,
+            View::Metadata => self.metadata,
+            View::Table => self.tables && encoding != Encoding::Protobuf,
         }
     }
 }
@@ -123,7 +128,7 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) 
             return Ok(Form { encoding, view, pretty });
         }
     }
-    Err(Error::NotAcceptable { accepted: Offer { protobuf: true, views: true }.media_types() })
+    Err(Error::NotAcceptable { accepted: Offer::WHOLE.media_types() })
 }
 
 /// The clauses of the `Accept` header, what is liked best first.
@@ -201,8 +206,8 @@ impl<'a> Clause<'a> {
 mod tests {
     use super::*;
 
-    const ALL: Offer = Offer { protobuf: true, views: true };
-    const CUSTOM: Offer = Offer { protobuf: false, views: true };
+    const ALL: Offer = Offer { protobuf: true, tables: true, metadata: true };
+    const CUSTOM: Offer = Offer { protobuf: false, ..ALL };
 
     fn accept(text: &str, offer: Offer) -> Option<(Encoding, View)> {
         let mut headers = HeaderMap::new();

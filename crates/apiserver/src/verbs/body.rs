@@ -209,7 +209,7 @@ fn check_custom_kind(resource_type: &ResourceType, object: &Object) -> Result<()
 /// Decodes `DeleteOptions`.
 pub fn delete_options(call: &Call) -> Result<Value, Error> {
     let bad = |message: String| Error::BadRequest { message };
-    let value = match negotiate::body_encoding(&call.headers, Offer { protobuf: true, views: true })? {
+    let value = match negotiate::body_encoding(&call.headers, Offer::WHOLE)? {
         Encoding::Json => json::parse(&call.body).map_err(|e| bad(kinds::unreadable(&e.to_string())))?.value,
         Encoding::Yaml => json::parse_yaml(&call.body).map_err(|e| bad(e.to_string()))?.value,
         Encoding::Protobuf => {

@@ -51,7 +51,7 @@ use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::{Definition, Served};
 use crate::render::wants_pretty;
-use crate::request::negotiate::{self, Form, content_type};
+use crate::request::negotiate::{self, Form, Offer, content_type};
 use crate::request::path::ResourcePath;
 use crate::request::query::Query;
 use crate::request::verb::Verb;
@@ -149,7 +149,10 @@ pub(crate) async fn dispatch(
     let (resource_type, definition) = find(api, verb, &place, (warnings, trail))?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
-    let form = negotiate::accepted(&headers, resource_type.offer(), streams, pretty)?;
+    let offer = resource_type.offer();
+    // A token is no object that could be a row.
+    let offer = Offer { tables: offer.tables && place.subresource != "token", ..offer };
+    let form = negotiate::accepted(&headers, offer, streams, pretty)?;
     let mut call = Call {
         api: api.clone(),
         caller,
