@@ -26,6 +26,7 @@ use crate::flow_control::Flows;
 use crate::limits::{Gate, Limits};
 use crate::metrics::ApiMetrics;
 use crate::openapi::Documents;
+use crate::presence::{self, Departure, Presence};
 use crate::registry::{Registry, ResourceType};
 use crate::webhook::Services;
 use crate::{bootstrap, flow_control, kinds, pipeline};
@@ -54,6 +55,7 @@ pub struct Parts {
     pub(crate) shutdown: Shutdown,
     pub(crate) progress: Arc<Progress>,
     pub(crate) leaving: Shutdown,
+    pub(crate) departure: Departure,
     /// What Services get.
     pub(crate) services: Ranges,
     /// They end with the server.
@@ -92,6 +94,7 @@ pub struct Builder {
     shutdown: Shutdown,
     leaving: Shutdown,
     address: Option<SocketAddr>,
+    is_shared: bool,
     services: Ranges,
 }
 
@@ -190,6 +193,13 @@ impl Builder {
         self
     }
 
+    /// There may be other servers on the same store.
+    #[must_use]
+    pub fn shared(mut self, is_shared: bool) -> Self {
+        self.is_shared = is_shared;
+        self
+    }
+
     /// Other addresses and ports for Services than the default ones.
     #[must_use]
     pub fn services(mut self, ranges: Ranges) -> Self {
@@ -230,6 +240,7 @@ impl Builder {
             shutdown: self.shutdown,
             progress: Arc::default(),
             leaving: self.leaving,
+            departure: Departure::default(),
             services: self.services,
             tasks: Mutex::new(JoinSet::new()),
         }));
@@ -238,12 +249,13 @@ impl Builder {
         }
         api.follow(is_defining.then_some(position)).await?;
         let is_fresh = bootstrap::lay_ground(&api).await?;
-        let rest = bootstrap::complete(Arc::downgrade(&api.0), self.address, is_fresh);
-        let flows = flow_control::keep(Arc::downgrade(&api.0));
-        let tokens = tracking::keep(Arc::downgrade(&api.0), uses);
-        let rest = async {
-            rest.await;
-            tokio::join!(flows, tokens);
+        let (server, address, is_shared) = (Arc::downgrade(&api.0), self.address, self.is_shared);
+        let flows = flow_control::keep(server.clone());
+        let tokens = tracking::keep(server.clone(), uses);
+        let rest = async move {
+            let mut presence = address.map(|address| Presence::new(address, is_shared, self.services));
+            bootstrap::complete(server.clone(), address, &mut presence, is_fresh).await;
+            tokio::join!(flows, tokens, presence::keep(presence, server));
         };
         let roles = has_roles.then(|| rbac::follow(api.store.clone(), api.rbac.clone()));
         let progress = api.progress.clone();
@@ -317,6 +329,7 @@ impl ApiServer {
             shutdown: Shutdown::new(),
             leaving: Shutdown::new(),
             address: None,
+            is_shared: false,
             services: Ranges::default(),
         }
     }

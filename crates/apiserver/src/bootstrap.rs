@@ -28,8 +28,10 @@ use crate::auth::accounts::tracking;
 use crate::auth::{Connection, Identity};
 use crate::body::Body;
 use crate::flow_control;
+use crate::presence::Presence;
 use crate::verbs::{SERVER, store_error};
-use objects::First;
+pub(crate) use objects::{First, path_of};
+pub(crate) use services::service;
 pub(crate) use waiting::{Progress, answered, until_complete};
 
 /// Objects that are made in one commit once the server answers: few, for all of them are in memory at once.
@@ -50,12 +52,20 @@ pub(crate) async fn lay_ground(api: &ApiServer) -> Result<bool, Error> {
 
 /// The task that makes the rest, and then lets those pass who wait for it. The address is where what runs in the cluster finds the
 /// server.
-pub(crate) async fn complete(api: Weak<Parts>, address: Option<SocketAddr>, is_fresh: bool) {
+pub(crate) async fn complete(
+    api: Weak<Parts>,
+    address: Option<SocketAddr>,
+    presence: &mut Option<Presence>,
+    is_fresh: bool,
+) {
     while let Some(parts) = api.upgrade() {
         let api = ApiServer::of(parts);
         let made = async {
             make_rest(&api, address, is_fresh).await?;
             tracking::begin(&api).await;
+            if let Some(presence) = presence {
+                presence.begin(&api).await;
+            }
             flow_control::settle(&api).await
         };
         match made.await {
@@ -114,7 +124,12 @@ async fn mend(api: &ApiServer, list: &str, wanted: Vec<First>) -> Result<(), Err
         })
         .collect();
     drop(there);
-    for group in changes.chunks(group_size(api)) {
+    write_at_once(api, changes).await
+}
+
+/// Writes objects, of which some are there already, in as few commits as may be.
+pub(crate) async fn write_at_once(api: &ApiServer, objects: Vec<(First, bool)>) -> Result<(), Error> {
+    for group in objects.chunks(group_size(api)) {
         at_once(api, group.iter().map(|(first, is_there)| write(api, first, *is_there))).await?;
     }
     Ok(())

@@ -22,6 +22,7 @@ mod openapi;
 mod pages;
 mod pipeline;
 mod policies;
+mod presence;
 pub mod registry;
 mod render;
 pub mod request;

@@ -84,10 +84,14 @@ pub async fn serve(
             }
         }
     };
-    tokio::select! {
-        () = drain(connections, &api) => {}
-        () = send_away => {}
-    }
+    let answered = async {
+        tokio::select! {
+            () = drain(connections, &api) => {}
+            () = send_away => {}
+        }
+    };
+    // The others learn of it while the last clients get their answers.
+    tokio::join!(answered, api.departure.wait());
 }
 
 /// Waits until everybody has their answer who is still there.

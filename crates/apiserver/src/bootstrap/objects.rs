@@ -11,11 +11,12 @@ use super::{name, services};
 const NAMESPACE: [&str; 3] = ["", "v1", "namespaces"];
 
 /// Whose objects, or answers, come from those that are made behind the first answer: groups, and which of their resources, if not all.
-const LATER: [(&str, &[&str]); 9] = [
+const LATER: [(&str, &[&str]); 10] = [
     ("", &["services", "endpoints", "configmaps"]),
     ("apiregistration.k8s.io", &[]),
     ("authentication.k8s.io", &[]),
     ("authorization.k8s.io", &[]),
+    ("coordination.k8s.io", &["leases"]),
     ("discovery.k8s.io", &[]),
     ("flowcontrol.apiserver.k8s.io", &[]),
     ("networking.k8s.io", &["servicecidrs", "ipaddresses"]),
@@ -66,7 +67,7 @@ const APIS: [(&str, &str, i64, i64); 21] = [
 ];
 
 /// An object that a server has from the start.
-pub(super) struct First {
+pub(crate) struct First {
     pub group: &'static str,
     pub version: &'static str,
     pub resource: &'static str,
@@ -78,7 +79,7 @@ pub(super) struct First {
 
 /// What becomes of an object that is there already.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Upkeep {
+pub(crate) enum Upkeep {
     /// It stays.
     Nothing,
     /// It is written again where it differs.
@@ -92,17 +93,17 @@ impl First {
         Self { group, version, resource, namespace: "", object, upkeep: Upkeep::Nothing }
     }
 
+    /// One in a namespace that is written again where it differs.
+    pub fn followed(place: [&'static str; 3], namespace: &'static str, object: Value) -> Self {
+        Self { namespace, upkeep: Upkeep::Follows, ..Self::new(place, object) }
+    }
+
     pub fn name(&self) -> &str {
         name(&self.object)
     }
 
     pub fn collection(&self) -> String {
-        let Self { group, version, resource, namespace, .. } = self;
-        let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
-        match *namespace {
-            "" => format!("{root}/{version}/{resource}"),
-            namespace => format!("{root}/{version}/namespaces/{namespace}/{resource}"),
-        }
+        collection([self.group, self.version, self.resource], self.namespace)
     }
 
     /// The list that shows whether it is there. Of what people make themselves there may be very many.
@@ -125,6 +126,19 @@ impl First {
             Upkeep::Completed => rbac::reconciled(there, &self.object),
         }
     }
+}
+
+fn collection([group, version, resource]: [&str; 3], namespace: &str) -> String {
+    let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+    match namespace {
+        "" => format!("{root}/{version}/{resource}"),
+        namespace => format!("{root}/{version}/namespaces/{namespace}/{resource}"),
+    }
+}
+
+/// Where an object is.
+pub(crate) fn path_of(place: [&str; 3], namespace: &str, name: &str) -> String {
+    format!("{}/{name}", collection(place, namespace))
 }
 
 /// What there is before the first answer in a fresh database: where everything else is made.

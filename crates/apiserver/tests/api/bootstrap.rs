@@ -32,7 +32,7 @@ async fn a_server_begins_with_what_every_cluster_has() {
 
 /// So a kill before the first answer leaves all of them or none, and it waits for the disk once.
 #[tokio::test]
-async fn what_is_there_before_the_first_answer_is_one_commit_and_a_second_start_has_none() {
+async fn what_is_there_before_the_first_answer_is_one_commit_and_a_second_start_only_takes_over_the_lease() {
     let mut metrics = Registry::default();
     let engine = Arc::new(Sqlite::in_memory().unwrap());
     let store = Store::open(engine, Options::default(), &Metrics::new(&mut metrics)).await.unwrap();
@@ -47,8 +47,11 @@ async fn what_is_there_before_the_first_answer_is_one_commit_and_a_second_start_
     assert_eq!(commits(), 1);
     api.ready().await;
     let all = commits();
-    start().await.unwrap().ready().await;
+    drop(api);
+    let again = start().await.unwrap();
     assert_eq!(commits(), all);
+    again.ready().await;
+    assert_eq!(commits(), all + 1);
 }
 
 #[tokio::test]

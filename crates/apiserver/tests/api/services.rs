@@ -7,6 +7,7 @@ use apiserver::auth::Identity;
 use apiserver::{ApiServer, ApiService};
 use futures::future::join_all;
 use http::Method;
+use process::Shutdown;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -66,8 +67,11 @@ async fn a_server_is_a_service_itself() {
 #[tokio::test]
 async fn a_second_start_moves_the_endpoints_and_leaves_the_rest() {
     let first: SocketAddr = "192.0.2.7:6443".parse().unwrap();
-    let client = Client::with(|builder| builder.address(first)).await;
+    let stop = Shutdown::new();
+    let client = Client::with(|builder| builder.address(first).shutdown(stop.clone())).await;
     let before = client.get(&format!("{SERVICES}/kubernetes")).await.json();
+    // Whoever starts while it runs would have to share the store with it.
+    stop.request();
     let moved = "192.0.2.8:6443".parse().unwrap();
     ApiServer::builder(client.store.clone()).address(moved).build().await.unwrap().ready().await;
     assert_eq!(client.get(&format!("{SERVICES}/kubernetes")).await.json(), before);

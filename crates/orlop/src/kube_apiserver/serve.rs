@@ -109,6 +109,7 @@ async fn start(
         .shutdown(supervisor.shutdown())
         .leaving(leaving)
         .address(advertised)
+        .shared(true)
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;

@@ -107,6 +107,55 @@ async fn one_server_runs_the_controllers_and_another_takes_over_when_it_is_kille
     until_held_by(&third, &third).await;
 }
 
+/// The ports of the servers that the service `kubernetes` leads to, by its Endpoints and by its slices.
+async fn led_to(asked: &Server) -> [BTreeSet<String>; 2] {
+    let endpoints = "get endpoints kubernetes --output=jsonpath={.subsets[*].ports[*].port}";
+    let slices = "get endpointslices --selector=kubernetes.io/service-name=kubernetes --output=jsonpath={.items[*].ports[*].port}";
+    let ports = async |line| kubectl::run(asked, line).await.split_whitespace().map(str::to_owned).collect();
+    [ports(endpoints).await, ports(slices).await]
+}
+
+async fn until_led_to(asked: &Server, servers: &[&Server]) {
+    let port = |server: &&Server| server.address.rsplit(':').next().expect("it has one").to_owned();
+    let expected: BTreeSet<String> = servers.iter().map(port).collect();
+    let told = async { while led_to(asked).await != [expected.clone(), expected.clone()] {} };
+    timeout(PATIENCE, told).await.expect("the service leads to the servers that are there");
+}
+
+#[tokio::test]
+async fn the_service_of_the_servers_leads_to_those_that_are_there() {
+    const LEASES: &str = "get leases --namespace=kube-system --selector=apiserver.kubernetes.io/identity=kube-apiserver --output=jsonpath={.items[*].metadata.uid}";
+    let leases = async |asked: &Server| -> BTreeSet<String> {
+        kubectl::run(asked, LEASES).await.split_whitespace().map(str::to_owned).collect()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let postgres = PgServer::start().unwrap();
+    let url = postgres.create_database().unwrap();
+    let start =
+        async |name: &str| Server::start("serve", &folder.path().join(name), &["--postgres", &url]).await;
+    let first = start("first").await;
+    let mut second = start("second").await;
+    let mut third = start("third").await;
+    until_led_to(&first, &[&first, &second, &third]).await;
+    assert!(third.stop("TERM").await.success());
+    until_led_to(&first, &[&first, &second]).await;
+    let left = leases(&first).await;
+    assert_eq!(left.len(), 2, "it took its lease along");
+
+    second.stop("KILL").await;
+    until_led_to(&first, &[&first]).await;
+    assert_eq!(
+        leases(&first).await,
+        left,
+        "that of a dead server has its time, and a renewed one is the same"
+    );
+    kubectl::run(&first, "delete service kubernetes").await;
+    let back =
+        async { while kubectl::run(&first, "get service kubernetes --ignore-not-found").await.is_empty() {} };
+    timeout(PATIENCE, back).await.expect("a server sees to it that its service is there");
+    until_led_to(&first, &[&first]).await;
+}
+
 #[tokio::test]
 async fn kinds_of_ones_own_and_who_owns_which_field_are_the_same_on_every_server() {
     let folder = tempfile::tempdir().unwrap();
