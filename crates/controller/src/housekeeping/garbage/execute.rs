@@ -63,6 +63,10 @@ impl Collector {
 
     /// What an owner is that an object names; `None` if the object can have no such owner.
     async fn standing(&self, id: Uid, owner: &Arc<Coordinates>, object: &Node) -> Result<Option<Standing>> {
+        // Before anything that is known of the uid: whatever becomes of that object, it was never the owner of this one.
+        if object.namespace.is_empty() && self.is_namespaced(owner, object).await? {
+            return Ok(None);
+        }
         {
             let graph = self.graph();
             if graph.is_gone(id) {
@@ -79,9 +83,6 @@ impl Collector {
             let Coordinates { api_version, kind, .. } = Coordinates::clone(owner);
             return Err(Error::other(NoSuchType { api_version, kind }));
         };
-        if of.is_namespaced && object.namespace.is_empty() {
-            return Ok(None);
-        }
         let namespace = if of.is_namespaced { &*object.namespace } else { "" };
         if self.absences.has(owner, namespace) {
             return Ok(Some(Standing::Absent));
@@ -99,6 +100,17 @@ impl Collector {
                 Standing::Absent
             }
         }))
+    }
+
+    /// Whether an object of the cluster names an owner in a namespace. If that is there, people are told once.
+    async fn is_namespaced(&self, owner: &Arc<Coordinates>, object: &Node) -> Result<bool> {
+        let served = self.served();
+        let of = served.kind(&owner.api_version, &owner.kind).filter(|of| of.is_namespaced);
+        if let Some(of) = of.filter(|_| !self.absences.has(owner, "")) {
+            self.report_if_elsewhere(owner, object, of).await?;
+            self.absences.add(owner, "");
+        }
+        Ok(of.is_some())
     }
 
     /// Says so if an owner is in another namespace than the object that names it.

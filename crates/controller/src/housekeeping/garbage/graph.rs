@@ -318,14 +318,16 @@ impl Graph {
         self.nodes.get(&id)
     }
 
-    /// One that has this owner, and where it says that is.
+    /// One that has this owner, and where it says that is: one that agrees with the first of them, if that is still so.
     pub(super) fn any_dependent(&self, owner: Uid) -> Option<(Arc<Coordinates>, &Node)> {
         let owned = self.owned.get(&owner)?;
-        let says_so = |node: &&Node| {
-            *node.namespace == *owned.namespace && node.owners.iter().any(|owner| *owner.at == *owned.at)
-        };
-        let dependent = owned.dependents.iter().filter_map(|id| self.nodes.get(id)).find(says_so)?;
-        Some((Arc::clone(&owned.at), dependent))
+        let mut nodes = owned.dependents.iter().filter_map(|id| self.nodes.get(id));
+        let at =
+            |node: &Node| node.owners.iter().find(|known| known.id == owner).map(|known| known.at.clone());
+        let agrees =
+            |node: &&Node| *node.namespace == *owned.namespace && at(node).is_some_and(|at| *at == *owned.at);
+        let dependent = nodes.clone().find(agrees).or_else(|| nodes.next())?;
+        Some((at(dependent)?, dependent))
     }
 
     /// Whether an owner has been seen to go.
