@@ -1,7 +1,8 @@
 //! That this server is there: its Lease, and where all servers of the database are, which the service `kubernetes` says.
 //!
 //! A server that has the database for itself renews its Lease rarely, for nobody else looks at it. Servers that share one renew theirs
-//! often, watch those of the others, and each of them writes down where those are whose Lease is fresh.
+//! often, watch those of the others, and each of them writes down where those are whose Lease is fresh. What every cluster has and
+//! anybody may delete, the service and the namespace for the Leases of nodes, is brought back by the way.
 
 mod decide;
 mod objects;
@@ -42,6 +43,7 @@ const LEASES: [&str; 3] = ["coordination.k8s.io", "v1", "leases"];
 const ENDPOINTS: [&str; 3] = ["", "v1", "endpoints"];
 const SLICES: [&str; 3] = ["discovery.k8s.io", "v1", "endpointslices"];
 const SERVICES: [&str; 3] = ["", "v1", "services"];
+const NAMESPACES: [&str; 3] = ["", "v1", "namespaces"];
 
 /// A server's knowledge of itself and of its neighbours.
 pub(crate) struct Presence {
@@ -158,7 +160,7 @@ async fn changed(mut watches: Vec<Watch>, next: Instant) {
 
 fn is_served(api: &ApiServer) -> bool {
     let registry = api.registry();
-    [LEASES, ENDPOINTS, SLICES, SERVICES]
+    [LEASES, ENDPOINTS, SLICES, SERVICES, NAMESPACES]
         .iter()
         .all(|[group, version, plural]| registry.find(group, version, plural).is_some())
 }
@@ -182,9 +184,8 @@ async fn look(store: &Store) -> Result<(View, Vec<Watch>), store::Error> {
         };
         store.list(&query).await.map(|page| page.items)
     };
-    let get = async |[group, _, plural]: [&str; 3]| {
-        let key = ObjectKey::new(&Resource::new(group, plural), objects::NAMESPACE, objects::SERVICE);
-        store.get(&key, None).await
+    let get = async |[group, _, plural]: [&str; 3], namespace: &str, name: &str| {
+        store.get(&ObjectKey::new(&Resource::new(group, plural), namespace, name), None).await
     };
     let of_servers = labelled(objects::IDENTITY);
     let of_service = labelled(objects::OF_SERVICE);
@@ -193,20 +194,22 @@ async fn look(store: &Store) -> Result<(View, Vec<Watch>), store::Error> {
     let view = View {
         leases: leases.iter().filter_map(Lease::read).collect(),
         slices: slices.iter().filter_map(parsed).collect(),
-        endpoints: get(ENDPOINTS).await?.as_ref().and_then(parsed),
-        has_service: get(SERVICES).await?.is_some(),
+        endpoints: get(ENDPOINTS, objects::NAMESPACE, objects::SERVICE).await?.as_ref().and_then(parsed),
+        has_service: get(SERVICES, objects::NAMESPACE, objects::SERVICE).await?.is_some(),
+        has_node_leases: get(NAMESPACES, "", objects::NODE_LEASES).await?.is_some(),
     };
     let mut watches = Vec::new();
     let all = Selector::default;
     for ([group, _, plural], namespace, name, selector) in [
-        (LEASES, objects::SYSTEM, None, of_servers),
-        (SLICES, objects::NAMESPACE, None, of_service),
-        (ENDPOINTS, objects::NAMESPACE, Some(objects::SERVICE), all()),
-        (SERVICES, objects::NAMESPACE, Some(objects::SERVICE), all()),
+        (LEASES, Some(objects::SYSTEM), None, of_servers),
+        (SLICES, Some(objects::NAMESPACE), None, of_service),
+        (ENDPOINTS, Some(objects::NAMESPACE), Some(objects::SERVICE), all()),
+        (SERVICES, Some(objects::NAMESPACE), Some(objects::SERVICE), all()),
+        (NAMESPACES, None, Some(objects::NODE_LEASES), all()),
     ] {
         let scope = WatchScope {
             resource: Resource::new(group, plural),
-            namespace: Some(namespace.to_owned()),
+            namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
             selector,
         };

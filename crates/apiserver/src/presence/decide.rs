@@ -27,6 +27,7 @@ pub(super) struct View {
     pub slices: Vec<Value>,
     pub endpoints: Option<Value>,
     pub has_service: bool,
+    pub has_node_leases: bool,
 }
 
 /// When something is decided.
@@ -109,6 +110,9 @@ pub(super) fn decide(me: &Me, view: &View, memory: &Memory, moment: &Moment) -> 
     }
     if !view.has_service && !moment.is_leaving {
         plan.writes.push((me.service(), false));
+    }
+    if !view.has_node_leases && !moment.is_leaving {
+        plan.writes.push((objects::node_leases(), false));
     }
     let (servers, until) = servers(me, view, memory, moment);
     plan.next = until.map_or(plan.next, |until| plan.next.min(until));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::Stored;
 use uuid::Uuid;
 
-use super::{ENDPOINTS, LEASES, SLICES};
+use super::{ENDPOINTS, LEASES, NAMESPACES, SLICES};
 use crate::bootstrap::{self, First};
 
 /// Where the Leases are.
@@ -20,6 +20,8 @@ pub(super) const SYSTEM: &str = "kube-system";
 /// Whoever looks for the server inside a cluster looks here.
 pub(super) const NAMESPACE: &str = "default";
 pub(super) const SERVICE: &str = "kubernetes";
+/// The one namespace of the system that may be deleted.
+pub(super) const NODE_LEASES: &str = "kube-node-lease";
 /// The label by which the Leases of servers are known.
 pub(super) const IDENTITY: [&str; 2] = ["apiserver.kubernetes.io/identity", "kube-apiserver"];
 /// The label by which the slices of the service are known.
@@ -83,6 +85,11 @@ impl Me {
         });
         First { namespace: SYSTEM, ..First::new(LEASES, json!({"metadata": metadata, "spec": spec})) }
     }
+}
+
+/// The namespace that somebody has deleted.
+pub(super) fn node_leases() -> First {
+    First::new(NAMESPACES, json!({"metadata": {"name": NODE_LEASES}}))
 }
 
 /// The name of the machine, so that it can be the value of a label.

@@ -48,7 +48,7 @@ fn view(leases: Vec<Lease>, servers: &[&str]) -> View {
     let servers: BTreeSet<SocketAddr> = servers.iter().map(|it| it.parse().unwrap()).collect();
     let slices = objects::slices(&servers).into_iter().map(|slice| slice.object).collect();
     let endpoints = (!servers.is_empty()).then(|| objects::endpoints(&servers).object);
-    View { leases, slices, endpoints, has_service: true }
+    View { leases, slices, endpoints, has_service: true, has_node_leases: true }
 }
 
 /// What is written and what is deleted, by kind and name.
@@ -72,7 +72,13 @@ fn addresses(plan: &Plan) -> Vec<String> {
 async fn a_server_alone_writes_everything_once_and_renews_its_lease_rarely() {
     let (me, now) = (me(false), Instant::now());
     let first = decide(&me, &View::default(), &Memory::default(), &moment(now));
-    let created = ["create leases", "create services", "create endpoints", "create endpointslices"];
+    let created = [
+        "create leases",
+        "create services",
+        "create namespaces",
+        "create endpoints",
+        "create endpointslices",
+    ];
     assert_eq!(told(&first).0, created);
     assert!(first.is_renewal);
     assert_eq!(first.next, now + RENEWAL_ALONE);
@@ -86,9 +92,9 @@ async fn a_server_alone_writes_everything_once_and_renews_its_lease_rarely() {
     let leaving = Moment { is_leaving: true, ..moment(now) };
     assert_eq!(told(&decide(&me, &settled, &memory, &leaving)), (vec![], vec![]));
     // What somebody else has deleted comes back.
-    let robbed = View { endpoints: None, has_service: false, ..settled };
+    let robbed = View { endpoints: None, has_service: false, has_node_leases: false, ..settled };
     let mended = decide(&me, &robbed, &memory, &moment(now));
-    assert_eq!(told(&mended).0, ["create services", "create endpoints"]);
+    assert_eq!(told(&mended).0, ["create services", "create namespaces", "create endpoints"]);
     // The lease of the life before is taken over.
     let stale = view(vec![Lease { holder: "before".to_owned(), ..own(&me) }], &["192.0.2.1:6443"]);
     assert_eq!(told(&decide(&me, &stale, &memory, &moment(now))).0, ["update leases"]);
