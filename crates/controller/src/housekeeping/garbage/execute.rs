@@ -55,8 +55,8 @@ impl Collector {
             None => return Ok(()),
         };
         if self.standing(id, &owner, &dependent).await? == Some(Standing::Absent) {
-            let dependents: Vec<Uid> = self.graph().dependents(id).collect();
-            dependents.into_iter().for_each(|id| context.queue.add(Key::Object(id)));
+            let keys = self.graph().missed(id);
+            keys.into_iter().for_each(|key| context.queue.add(key));
         }
         Ok(())
     }

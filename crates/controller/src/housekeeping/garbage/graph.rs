@@ -161,6 +161,8 @@ struct Owned {
     blocking: usize,
     /// Whether it has been seen to go: what is gone does not come back with the same uid.
     is_gone: bool,
+    /// Whether it was looked for where the first says it is, and was not there.
+    is_missed: bool,
 }
 
 impl Owned {
@@ -171,6 +173,7 @@ impl Owned {
             dependents: HashSet::new(),
             blocking: 0,
             is_gone: false,
+            is_missed: false,
         }
     }
 }
@@ -241,7 +244,7 @@ impl Graph {
             owned.dependents.insert(id);
             owned.blocking += usize::from(is_blocking);
             owned.blocking -= usize::from(was_blocking);
-            let is_odd = owned.is_gone || !is_agreed || *owned.namespace != *new.namespace;
+            let is_odd = owned.is_gone || owned.is_missed || !is_agreed || *owned.namespace != *new.namespace;
             if is_first {
                 keys.push(Key::Owner(owner_id));
             } else if is_odd && was.is_none_or(|was| *was.at != *at) {
@@ -328,6 +331,14 @@ impl Graph {
             |node: &&Node| *node.namespace == *owned.namespace && at(node).is_some_and(|at| *at == *owned.at);
         let dependent = nodes.clone().find(agrees).or_else(|| nodes.next())?;
         Some((at(dependent)?, dependent))
+    }
+
+    /// An owner is not where the first of its dependents says it is: they have to be looked at now, and who joins them when it comes.
+    pub(super) fn missed(&mut self, owner: Uid) -> Vec<Key> {
+        if let Some(owned) = self.owned.get_mut(&owner) {
+            owned.is_missed = true;
+        }
+        self.dependents(owner).map(Key::Object).collect()
     }
 
     /// Whether an owner has been seen to go.

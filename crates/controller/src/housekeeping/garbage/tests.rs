@@ -93,6 +93,16 @@ fn an_owner_is_asked_for_once_and_its_end_is_the_turn_of_its_dependents() {
 }
 
 #[test]
+fn who_joins_the_dependents_of_an_owner_that_was_not_found_is_looked_at() {
+    let mut world = World::default();
+    assert_eq!(world.dependent("a", false), [owner()]);
+    assert_eq!(world.graph.missed(Uid::of(OWNER)), [object("a")]);
+    // The first is still there: it has another owner, and loses this one in a moment.
+    assert_eq!(world.dependent("b", false), [object("b")]);
+    assert_eq!(world.dependent("b", false), [], "nothing new");
+}
+
+#[test]
 fn an_object_that_loses_its_owner_is_forgotten() {
     let mut world = World::default();
     world.dependent("a", false);
