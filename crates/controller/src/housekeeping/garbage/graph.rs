@@ -236,6 +236,7 @@ impl Graph {
             }
             let was = old.iter().find(|known| known.id == owner_id);
             let is_first = !self.owned.contains_key(&owner_id);
+            let is_waiting = self.nodes.get(&owner_id).is_some_and(|node| node.ending == Ending::Foreground);
             let owned = self.owned.entry(owner_id).or_insert_with(|| Owned::new(reference, &new.namespace));
             let is_agreed = reference.is_at(&owned.at);
             let at = if is_agreed { Arc::clone(&owned.at) } else { Arc::new(reference.coordinates()) };
@@ -247,7 +248,8 @@ impl Graph {
             let is_odd = owned.is_gone || owned.is_missed || !is_agreed || *owned.namespace != *new.namespace;
             if is_first {
                 keys.push(Key::Owner(owner_id));
-            } else if is_odd && was.is_none_or(|was| *was.at != *at) {
+            } else if is_odd && was.is_none_or(|was| *was.at != *at) || is_waiting && was.is_none() {
+                // Who joins the dependents of an owner that waits for them was not among those that were looked at.
                 keys.push(Key::Object(id));
             }
             if was_blocking && owned.blocking == 0 {

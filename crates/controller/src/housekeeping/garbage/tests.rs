@@ -103,6 +103,17 @@ fn who_joins_the_dependents_of_an_owner_that_was_not_found_is_looked_at() {
 }
 
 #[test]
+fn who_joins_the_dependents_that_an_owner_waits_for_is_looked_at() {
+    let mut world = World::default();
+    world.dependent("a", true);
+    world.waits("foregroundDeletion");
+    assert_eq!(world.dependent("b", true), [object("b")]);
+    assert_eq!(world.dependent("b", true), [], "nothing new");
+    assert_eq!(world.graph.gone("a"), [], "one still holds it up");
+    assert_eq!(world.graph.gone("b"), [object(OWNER)]);
+}
+
+#[test]
 fn an_object_that_loses_its_owner_is_forgotten() {
     let mut world = World::default();
     world.dependent("a", false);
