@@ -16,14 +16,16 @@ pub type Implementation = for<'a> fn(&Call<'_>, &[Value<'a>]) -> Result<Value<'a
 /// What an implementation may know beyond its arguments.
 #[derive(Clone, Copy, Default)]
 pub struct Call<'c> {
-    pub(crate) regex: Option<&'c Regex>,
+    /// The pattern among the arguments, or what is wrong with it.
+    pub(crate) regex: Option<std::result::Result<&'c Regex, &'c str>>,
 }
 
 impl<'c> Call<'c> {
-    /// The regular expression of the argument that `Overload::pattern` names: compiled once where it is a constant.
+    /// The regular expression of the argument that `Overload::pattern` names: compiled already.
     pub fn regex(&self, pattern: &str) -> Result<Cow<'c, Regex>> {
         match self.regex {
-            Some(regex) => Ok(Cow::Borrowed(regex)),
+            Some(Ok(regex)) => Ok(Cow::Borrowed(regex)),
+            Some(Err(problem)) => Err(Error::new(problem.to_owned())),
             None => crate::pattern::compile(pattern).map(Cow::Owned).map_err(Error::new),
         }
     }

@@ -127,3 +127,12 @@ fn no_pattern_is_too_much() {
     assert!(!compile(r"\d").unwrap().is_match("٣"), "digits are those of ASCII");
     assert!(!compile(r"\bé").unwrap().is_match("é"), "words are those of ASCII");
 }
+
+#[test]
+fn what_repeats_classes_of_many_characters_is_heavy() {
+    let weight = |pattern: &str| super::compile_weighed(pattern).1;
+    assert_eq!(weight("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), super::Weight::Small);
+    assert_eq!(weight(r"\pL"), super::Weight::Medium);
+    assert_eq!(weight(r"\pL{20}"), super::Weight::Large);
+    assert_eq!(weight("("), super::Weight::Small);
+}

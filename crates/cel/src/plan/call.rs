@@ -116,7 +116,8 @@ impl<'p> Planner<'p> {
             _ => "",
         };
         let is_constant = CONVERSIONS.contains(&function) && matches!(args[..], [Node::Constant(_)]);
-        let regex = self.constant_pattern(&overloads, &args)?;
+        let pattern = overloads.iter().find_map(|overload| overload.pattern);
+        let regex = constant_pattern(pattern, &args)?;
         let of_overload = match overloads[..] {
             [overload] => overload.cost,
             _ => None,
@@ -127,6 +128,7 @@ impl<'p> Planner<'p> {
             overload,
             candidates: overloads.into_iter().cloned().collect(),
             args,
+            pattern: pattern.filter(|_| regex.is_none()),
             regex,
             costs,
             cost_rule: CostRule::of(overload),
@@ -134,13 +136,12 @@ impl<'p> Planner<'p> {
         };
         if is_constant { Ok(Node::Constant(run::constant(&call)?)) } else { Ok(Node::Call(Box::new(call))) }
     }
+}
 
-    fn constant_pattern(&self, overloads: &[&Arc<Overload>], args: &[Node]) -> Result<Option<regex::Regex>> {
-        let index = overloads.iter().find_map(|overload| overload.pattern);
-        match index.and_then(|index| args.get(index)) {
-            Some(Node::Constant(Value::String(text))) => pattern::compile(text).map(Some).map_err(Error::new),
-            _ => Ok(None),
-        }
+fn constant_pattern(index: Option<usize>, args: &[Node]) -> Result<Option<regex::Regex>> {
+    match index.and_then(|index| args.get(index)) {
+        Some(Node::Constant(Value::String(text))) => pattern::compile(text).map(Some).map_err(Error::new),
+        _ => Ok(None),
     }
 }
 

@@ -118,7 +118,10 @@ pub(crate) struct CallNode {
     pub overload: &'static str,
     pub candidates: Vec<Arc<Overload>>,
     pub args: Vec<Node>,
+    /// The pattern, if it is a constant.
     pub regex: Option<Regex>,
+    /// Which argument is a pattern, if it is none.
+    pub pattern: Option<usize>,
     pub costs: [Option<RuntimeCost>; 2],
     pub cost_rule: run::CostRule,
     /// Whether it is computed although an argument is an error.

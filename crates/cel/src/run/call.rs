@@ -1,6 +1,6 @@
 //! Calls of functions, and what they cost.
 
-use super::Run;
+use super::{Run, pattern::Compiled};
 use crate::{
     Call, Error, Result, Value,
     cost::{REGEX_LENGTH_FACTOR, RuntimeCall, STRING_TRAVERSAL_FACTOR, compares},
@@ -63,13 +63,16 @@ pub(crate) fn constant(call: &CallNode) -> Result<Value<'static>> {
         crate::plan::Node::Constant(value) => Ok(value.clone()),
         _ => Err(Error::no_such_overload()),
     });
-    invoke(call, &args.collect::<Result<Vec<_>>>()?)
+    invoke(call, &args.collect::<Result<Vec<_>>>()?, None)
 }
 
-fn invoke<'a>(call: &CallNode, args: &[Value<'a>]) -> Result<Value<'a>> {
+fn invoke<'a>(call: &CallNode, args: &[Value<'a>], pattern: Option<&Compiled>) -> Result<Value<'a>> {
     let fits = |params: &[crate::Type]| args.iter().zip(params).all(|(arg, param)| arg.fits(param));
     match call.candidates.iter().find(|overload| fits(&overload.params)) {
-        Some(overload) => (overload.call)(&Call { regex: call.regex.as_ref() }, args),
+        Some(overload) => {
+            let made = pattern.map(|made| made.as_ref().map_err(String::as_str));
+            (overload.call)(&Call { regex: call.regex.as_ref().map(Ok).or(made) }, args)
+        }
         None => Err(no_overload(call, args)),
     }
 }
@@ -155,7 +158,8 @@ impl<'a> Run<'a, '_> {
     }
 
     fn charged(&mut self, call: &CallNode, args: &[Value<'a>]) -> Result<Value<'a>> {
-        let result = invoke(call, args);
+        let pattern = self.pattern(call, args)?;
+        let result = invoke(call, args, pattern.as_ref());
         self.charge(cost(call, args, result.as_ref().unwrap_or(&Value::Null)))?;
         result
     }

@@ -3,10 +3,12 @@
 mod attribute;
 mod call;
 mod fold;
+mod pattern;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) use self::call::{CostRule, constant};
+use self::pattern::Patterns;
 use crate::{
     Bindings, Error, Key, List, Map, Result, Str, Value,
     cost::{LIST_CREATE, MAP_CREATE, STRUCT_CREATE},
@@ -16,7 +18,7 @@ use crate::{
 /// Runs a plan; also says what it has cost.
 pub(crate) fn run<'a>(plan: &'a Plan, bindings: &dyn Bindings<'a>, limit: u64) -> (Result<Value<'a>>, u64) {
     let locals = (0..plan.slots).map(|_| Slot::Empty).collect();
-    let mut run = Run { bindings, locals, cost: 0, limit };
+    let mut run = Run { bindings, locals, cost: 0, limit, patterns: Patterns::default() };
     (run.node(&plan.root), run.cost)
 }
 
@@ -35,6 +37,7 @@ struct Run<'a, 'b> {
     locals: Vec<Slot<'a>>,
     cost: u64,
     limit: u64,
+    patterns: Patterns,
 }
 
 impl<'a> Run<'a, '_> {

@@ -65,6 +65,23 @@ fn loops_end_when_they_have_cost_too_much() {
     assert!(outcome.cost <= 1_000_010, "{}", outcome.cost);
 }
 
+/// What Kubernetes charges for a pattern depends on its length; how long it takes to compile it does not.
+#[test]
+fn patterns_that_are_expensive_to_compile_end_a_loop() {
+    let env = Env::new([]).variable("x", Type::list(Type::String));
+    let program = env.compile("x.all(a, x.all(b, 'y'.matches(a + b) || true))").unwrap();
+    let run = |patterns: Vec<String>| {
+        let list = json!(patterns);
+        let bound = Value::from_json(&list, cel::Declared::dynamic()).unwrap();
+        program.evaluate(&[("x", bound)], 1_000_000).value.map(|value| value.as_bool().unwrap())
+    };
+    let different = |class: &str| (1..=25).map(|times| format!("{class}{{{times}}}")).collect::<Vec<_>>();
+    assert!(run(different("[a-z]")).unwrap());
+    assert!(run(vec![r"\pL{20}".to_owned(); 25]).unwrap(), "the same one is compiled once");
+    let error = run(different(r"\pL")).unwrap_err();
+    assert!(error.is_cost_limit(), "{error}");
+}
+
 #[test]
 fn no_operator_makes_the_cost_limit_good() {
     let env = Env::new([]).variable("x", Type::list(Type::Int));
