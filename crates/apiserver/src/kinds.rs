@@ -12,6 +12,7 @@ use model::kinds::{self, Claim, Dependents, KindRules, Pool, Refusal, Writer};
 use model::names::NameRule;
 use model::resources::{self, Part, Row, Version};
 use model::schema::{self, Schema, TypeId, check};
+use model::structural::rules::Verdict;
 use model::validation::validate_standard_finalizers;
 use serde_json::{Value, json};
 
@@ -185,13 +186,13 @@ impl Strategy for BuiltIn {
         (self.rules.stamp)(new, old, writer);
     }
 
-    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {
+    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Verdict {
         let mut errors = self.finalizers(new);
         errors.extend(match self.rules.subresource(subresource) {
             Some(part) => (part.validate_update)(new, old),
             None => (self.rules.validate_update)(new, old),
         });
-        errors
+        errors.into()
     }
 
     fn canonicalize(&self, object: &mut Object) {

@@ -9,6 +9,7 @@ use model::error::FieldError;
 use model::kinds::{Claim, Dependents, Pool, Refusal, Writer, keep_all_but_status};
 use model::names::NameRule;
 use model::schema::{Schema, TypeId};
+use model::structural::rules::Verdict;
 use serde_json::{Map, Value};
 
 /// A JSON object.
@@ -22,6 +23,11 @@ pub trait Strategy: Send + Sync {
     /// a sentence each.
     fn decode(&self, _object: &mut Object) -> Result<Vec<String>, String> {
         Ok(Vec::new())
+    }
+
+    /// The same for what an applied configuration makes of an object.
+    fn decode_applied(&self, object: &mut Object) -> Result<Vec<String>, String> {
+        self.decode(object)
     }
 
     /// Fills in what the client left out.
@@ -72,9 +78,9 @@ pub trait Strategy: Send + Sync {
     /// Sets what depends on who writes and when, after the `prepare` hooks; there is no old object when one is made.
     fn stamp(&self, _new: &mut Object, _old: Option<&Object>, _writer: &Writer) {}
 
-    /// What is wrong with a changed object, metadata aside.
-    fn validate_update(&self, _new: &Object, _old: &Object, _subresource: &str) -> Vec<FieldError> {
-        Vec::new()
+    /// What is wrong with a changed object, metadata aside, and what was wrong already and may stay so.
+    fn validate_update(&self, _new: &Object, _old: &Object, _subresource: &str) -> Verdict {
+        Verdict::default()
     }
 
     /// Brings a valid object into its final form.

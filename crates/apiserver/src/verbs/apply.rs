@@ -6,8 +6,8 @@ use model::patch::cannot_unmarshal;
 use model::{Revision, json};
 use serde_json::Value;
 
-use super::body::{Unfit, shape};
-use super::create::create_applied;
+use super::body::{Unfit, shape_applied};
+use super::create::{create_applied, forget_version};
 use super::managers::Writing;
 use super::metadata::{self, time};
 use super::options::{FieldValidation, WriteOptions};
@@ -33,7 +33,8 @@ pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
     if call.place.subresource.is_empty() {
         let found = call.api.store.get(&call.key(), None).await.map_err(store_error)?;
         if found.is_none() {
-            let applied = configuration.applied(&call, None, Revision::ZERO)?;
+            let mut applied = configuration.applied(&call, None, Revision::ZERO)?;
+            forget_version(&call, &mut applied.object)?;
             may_create(&call)?;
             match create_applied(&call, applied, options).await {
                 // Somebody was faster, and there is an object to apply it to.
@@ -109,8 +110,7 @@ impl Configuration {
         let kind = kind_text(&resource_type.api_version(), &resource_type.kind);
         object.insert("apiVersion".to_owned(), resource_type.api_version().into());
         object.insert("kind".to_owned(), resource_type.kind.clone().into());
-        let shaped = shape(call, object, Vec::new(), FieldValidation::Ignore);
-        shaped.map_err(|unfit| match unfit {
+        shape_applied(call, object).map_err(|unfit| match unfit {
             Unfit::Other(error) => error,
             Unfit::Shape { reason, .. } => Error::Failed {
                 message: format!(

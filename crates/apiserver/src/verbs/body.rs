@@ -39,9 +39,8 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         let body = String::from_utf8_lossy(&call.body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
     }
-    // Protobuf has nothing but what its type has, in the form that a check would leave.
-    let is_checked = encoding == Encoding::Protobuf;
-    let sent = Sent { object, complaints: duplicate_fields(&duplicates), is_checked };
+    let source = if encoding == Encoding::Protobuf { Source::Protobuf } else { Source::Text };
+    let sent = Sent { object, complaints: duplicate_fields(&duplicates), source };
     let object = fit(call, sent, validation).map_err(|unfit| unfit.of_body(resource_type))?;
     call.trail.sent(object.get("metadata"), || logged(call, object.clone()));
     Ok(object)
@@ -109,19 +108,34 @@ pub fn shape(
     complaints: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Object, Unfit> {
-    fit(call, Sent { object, complaints, is_checked: false }, validation)
+    fit(call, Sent { object, complaints, source: Source::Text }, validation)
+}
+
+/// The same for what an applied configuration makes of an object.
+pub fn shape_applied(call: &Call, object: Object) -> Result<Object, Unfit> {
+    let sent = Sent { object, complaints: Vec::new(), source: Source::Applied };
+    fit(call, sent, FieldValidation::Ignore)
 }
 
 /// An object as it came, and what is odd about it.
 struct Sent {
     object: Object,
     complaints: Vec<String>,
-    /// Whether it is known to have known fields and right types only.
-    is_checked: bool,
+    source: Source,
+}
+
+/// Where an object comes from.
+enum Source {
+    /// From JSON or YAML, by itself or changed by a patch.
+    Text,
+    /// It has nothing but what its type has, in the form that a check would leave.
+    Protobuf,
+    /// From an object and an applied configuration.
+    Applied,
 }
 
 fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, Unfit> {
-    let Sent { mut object, mut complaints, is_checked } = sent;
+    let Sent { mut object, mut complaints, source } = sent;
     let resource_type = &call.resource_type;
     match &resource_type.custom {
         Some(_) => check_custom_kind(resource_type, &object).map_err(Unfit::Other)?,
@@ -129,15 +143,21 @@ fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, U
     }
     object.remove("kind");
     object.remove("apiVersion");
-    mark_reset(&mut object);
+    if resource_type.custom.is_none() {
+        mark_reset(&mut object);
+    }
     let unfit = |reason: String| Unfit::Shape {
         kind: resource_type.kind.clone(),
         version: resource_type.version.clone(),
         reason,
     };
-    if !is_checked {
-        complaints.extend(resource_type.strategy.decode(&mut object).map_err(unfit)?);
-    }
+    let strategy = &resource_type.strategy;
+    let decoded = match source {
+        Source::Text => strategy.decode(&mut object),
+        Source::Protobuf => Ok(Vec::new()),
+        Source::Applied => strategy.decode_applied(&mut object),
+    };
+    complaints.extend(decoded.map_err(unfit)?);
     if let Some(conversion) = resource_type.conversion() {
         (conversion.to_stored)(&mut object);
     }
@@ -152,7 +172,8 @@ fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, U
     Ok(object)
 }
 
-/// An empty list of managers means the same as one with an empty entry, which decoding leaves as it is.
+/// An empty list of managers means the same as one with an empty entry, which decoding leaves as it is. In custom objects it means
+/// nothing.
 fn mark_reset(object: &mut Object) {
     let managed = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields"));
     if let Some(Value::Array(entries)) = managed

@@ -14,7 +14,7 @@ use super::body;
 use super::managers::Writing;
 use super::metadata::{self, attributes, is_being_deleted, set_text, time};
 use super::options::WriteOptions;
-use super::write::{Changed, now};
+use super::write::{Changed, bad_version, now};
 use super::{Call, claims, definition, devices, escalation, namespace};
 use crate::admission::Request;
 use crate::body::Body;
@@ -51,6 +51,16 @@ pub async fn create_applied(
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     create_tracked(call, (applied.object, applied.tracked.as_ref()), options).await
+}
+
+/// Who replaces or applies an object that is not there makes it, whatever version it was that they have seen.
+pub fn forget_version(call: &Call, object: &mut Object) -> Result<(), Error> {
+    let version = metadata::text(object, "resourceVersion");
+    if !version.is_empty() && version.parse::<u64>().is_err() {
+        return Err(bad_version(call, &call.place.name, version));
+    }
+    metadata::remove(object, "resourceVersion");
+    Ok(())
 }
 
 /// Makes an object of a decoded body; also what an update of an absent object does, for types that allow it.

@@ -6,7 +6,7 @@ use model::error::{Error, FieldError};
 
 use super::Call;
 use super::body;
-use super::create::create_object;
+use super::create::{create_object, forget_version};
 use super::metadata::{self, set_text};
 use super::options::WriteOptions;
 use super::store_error;
@@ -55,7 +55,8 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     let strategy = &call.resource_type.strategy;
     if strategy.creates_on_update() && call.place.subresource.is_empty() {
         let absent = call.api.store.get(&call.key(), None).await.map_err(store_error)?.is_none();
-        if absent && metadata::text(&object, "resourceVersion").is_empty() {
+        if absent {
+            forget_version(&call, &mut object)?;
             return create_object(&call, object, options).await;
         }
     }

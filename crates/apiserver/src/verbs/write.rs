@@ -152,16 +152,19 @@ async fn commit(
     Ok(resource_type.of_version(value, revision).await?)
 }
 
+/// A resourceVersion that is none.
+pub fn bad_version(call: &Call, name: &str, version: &str) -> Error {
+    let error = FieldError::invalid("metadata.resourceVersion", version, "must be an unsigned integer");
+    call.resource_type.invalid(name, vec![error])
+}
+
 /// Compares the resourceVersion of the new object with the head's. True if the client named a revision.
 fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bool, Error> {
     let version = metadata::text(object, "resourceVersion");
     if version.is_empty() || version == "0" {
         return Ok(false);
     }
-    let bad = |_| {
-        let error = FieldError::invalid("metadata.resourceVersion", version, "must be an unsigned integer");
-        call.resource_type.invalid(&head.key.name, vec![error])
-    };
+    let bad = |_| bad_version(call, &head.key.name, version);
     let revision: Revision = version.parse().map_err(bad)?;
     if revision != head.revision {
         return Err(modified(call));
@@ -232,7 +235,9 @@ fn validate_update(
     errors.extend(validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule()));
     errors.extend(tracked.errors.iter().cloned());
     errors.extend(validate_object_meta_update(new, old));
-    errors.extend(resource_type.strategy.validate_update(new, old, &call.place.subresource));
+    let verdict = resource_type.strategy.validate_update(new, old, &call.place.subresource);
+    call.warnings.extend(verdict.warnings);
+    errors.extend(verdict.errors);
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
 }
 

@@ -4,22 +4,34 @@ use serde_json::{Map, Value};
 
 use super::node::{Node, Values};
 
+/// Which of the nulls go that their schema does not allow and has no default for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Nulls {
+    /// All of them.
+    All,
+    /// Those that have no type, so that validation does not find them.
+    Untyped,
+}
+
 /// Drops each `null` that its schema does not allow and has no default for, outside of lists.
-pub fn drop_nulls(node: &Node, object: &mut Map<String, Value>) {
+pub fn drop_nulls(node: &Node, object: &mut Map<String, Value>, which: Nulls) {
     object.retain(|key, value| {
         let Some(field) = node.at_key(key) else { return true };
         if value.is_null() && !field.nullable && field.default.is_none() {
-            return false;
+            let has_type = field.kind.is_some() || field.int_or_string;
+            return which == Nulls::Untyped && has_type;
         }
-        drop_nulls_in(field, value);
+        drop_nulls_in(field, value, which);
         true
     });
 }
 
-fn drop_nulls_in(node: &Node, value: &mut Value) {
+fn drop_nulls_in(node: &Node, value: &mut Value, which: Nulls) {
     match (value, &node.items) {
-        (Value::Object(object), _) => drop_nulls(node, object),
-        (Value::Array(list), Some(items)) => list.iter_mut().for_each(|item| drop_nulls_in(items, item)),
+        (Value::Object(object), _) => drop_nulls(node, object, which),
+        (Value::Array(list), Some(items)) => {
+            list.iter_mut().for_each(|item| drop_nulls_in(items, item, which));
+        }
         _ => {}
     }
 }

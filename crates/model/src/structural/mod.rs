@@ -13,7 +13,7 @@ mod format;
 mod json_path;
 mod metadata;
 mod node;
-mod numbers;
+pub(crate) mod numbers;
 mod pattern;
 mod prune;
 pub mod rules;
@@ -25,7 +25,8 @@ mod validate;
 use serde_json::{Map, Value};
 
 use crate::error::{FieldError, FieldErrorKind};
-use rules::Rules;
+use default::Nulls;
+use rules::{Rules, Verdict};
 
 pub use checks::Checks;
 pub use columns::Columns;
@@ -68,9 +69,19 @@ impl Structural {
     /// Brings a decoded body into the shape of the schema: refuses metadata of wrong types, drops what is unknown and
     /// says so, a sentence each.
     pub fn decode(&self, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
+        self.decode_with(object, Nulls::All)
+    }
+
+    /// The same for what an applied configuration makes of an object: a `null` that is not allowed is an error, which
+    /// validation finds.
+    pub fn decode_applied(&self, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
+        self.decode_with(object, Nulls::Untyped)
+    }
+
+    fn decode_with(&self, object: &mut Map<String, Value>, nulls: Nulls) -> Result<Vec<String>, String> {
         let mut complaints = metadata::read(object).map_err(|mismatch| mismatch.0)?;
         let unknown = |path: String| format!("unknown field \"{path}\"");
-        complaints.extend(self.prune(object).into_iter().map(unknown));
+        complaints.extend(self.prune_with(object, nulls).into_iter().map(unknown));
         let embedded = metadata::read_embedded(&self.root, object).map_err(|error| error.to_string())?;
         complaints.extend(embedded);
         Ok(complaints)
@@ -79,11 +90,15 @@ impl Structural {
     /// Drops what the schema does not know, and each `null` that it does not allow and has no default for. Returns the
     /// paths of the former, sorted: `spec.foo`, `spec.list[0].bar`. Kind, version and metadata are kept.
     pub fn prune(&self, object: &mut Map<String, Value>) -> Vec<String> {
+        self.prune_with(object, Nulls::All)
+    }
+
+    fn prune_with(&self, object: &mut Map<String, Value>, nulls: Nulls) -> Vec<String> {
         if self.keeps_everything {
             return Vec::new();
         }
         let dropped = prune::prune(&self.root, object);
-        default::drop_nulls(&self.root, object);
+        default::drop_nulls(&self.root, object, nulls);
         dropped
     }
 
@@ -100,21 +115,15 @@ impl Structural {
 
     /// What is wrong with an object, its metadata aside. On update, `old` is the object as it is; what it has wrong
     /// already is not held against the new one.
-    pub fn validate(&self, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
+    pub fn validate(&self, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Verdict {
         let errors = validate::object(&self.root, new, old);
         self.with_rules(errors, new, old)
     }
 
     /// The same for a write of the status alone.
-    pub fn validate_status(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
+    pub fn validate_status(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Verdict {
         let errors = validate::status(&self.root, new, old);
         self.with_rules(errors, new, Some(old))
-    }
-
-    /// What the rules of the schema would say if it had not been so before: clients are only told.
-    pub fn warnings(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<String> {
-        let verdict = self.rules.as_ref().map(|rules| rules.validate(&self.root, new, Some(old)));
-        verdict.unwrap_or_default().warnings
     }
 
     /// What is wrong by the schema, and by its rules where they can be run.
@@ -123,9 +132,9 @@ impl Structural {
         mut errors: Vec<FieldError>,
         new: &Map<String, Value>,
         old: Option<&Map<String, Value>>,
-    ) -> Vec<FieldError> {
+    ) -> Verdict {
         use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
-        let Some(rules) = &self.rules else { return errors };
+        let Some(rules) = &self.rules else { return errors.into() };
         let hides = |error: &FieldError| {
             matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
         };
@@ -133,9 +142,10 @@ impl Structural {
             let detail = "some validation rules were not checked because the object was invalid; correct the existing \
                           errors to complete validation";
             errors.push(FieldError::invalid("<nil>", Value::Null, detail));
-        } else {
-            errors.extend(rules.validate(&self.root, new, old).errors);
+            return errors.into();
         }
-        errors
+        let said = rules.validate(&self.root, new, old);
+        errors.extend(said.errors);
+        Verdict { errors, warnings: said.warnings }
     }
 }

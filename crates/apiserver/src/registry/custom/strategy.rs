@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use model::apply::{Node, Reset};
 use model::error::FieldError;
 use model::structural::Structural;
+use model::structural::rules::Verdict;
 
 use serde_json::Value;
 
@@ -50,6 +51,10 @@ impl Strategy for Custom {
         self.structural().decode(object)
     }
 
+    fn decode_applied(&self, object: &mut Object) -> Result<Vec<String>, String> {
+        self.structural().decode_applied(object)
+    }
+
     fn default(&self, object: &mut Object) {
         self.structural().default(object);
     }
@@ -61,7 +66,7 @@ impl Strategy for Custom {
     }
 
     fn validate_create(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = self.structural().validate(object, None);
+        let mut errors = self.structural().validate(object, None).errors;
         errors.extend(self.check_scale(object, ""));
         errors
     }
@@ -82,13 +87,13 @@ impl Strategy for Custom {
         }
     }
 
-    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Vec<FieldError> {
-        let mut errors = match subresource {
+    fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Verdict {
+        let mut verdict = match subresource {
             "status" => self.structural().validate_status(new, old),
             _ => self.structural().validate(new, Some(old)),
         };
-        errors.extend(self.check_scale(new, subresource));
-        errors
+        verdict.errors.extend(self.check_scale(new, subresource));
+        verdict
     }
 
     fn canonicalize(&self, object: &mut Object) {
@@ -100,9 +105,7 @@ impl Strategy for Custom {
     }
 
     fn warnings(&self, new: &Object, old: Option<&Object>) -> Vec<String> {
-        let mut warnings = finalizer_warnings(new, old);
-        warnings.extend(old.into_iter().flat_map(|old| self.structural().warnings(new, old)));
-        warnings
+        finalizer_warnings(new, old)
     }
 
     fn parts(&self) -> Node<'_> {

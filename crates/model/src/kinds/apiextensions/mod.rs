@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::object::{is_true, items, keep_all_but_status, map_mut, maps, text, texts, value};
 use super::{KindRules, Object, Subresource};
 use crate::error::{FieldError, Path, quote};
-use crate::structural::Format;
+use crate::structural::{Format, numbers};
 use spec::Layout;
 
 pub use approval::approval_condition;
@@ -38,6 +38,7 @@ pub(super) const RULES: &[KindRules] = &[KindRules {
     },
     validate_create: |object| spec::validate(object, None),
     validate_update: |new, old| spec::validate(new, Some(old)),
+    canonicalize,
     warnings,
     subresources: &[Subresource {
         name: "status",
@@ -69,6 +70,15 @@ fn default(object: &mut Object) {
     }
     if items(object, &["status", "storedVersions"]).is_empty() {
         store_version(object);
+    }
+}
+
+/// Writes the numbers of defaults and other values in schemas as Kubernetes writes them again: `1.0` becomes `1`.
+fn canonicalize(object: &mut Object) {
+    let versions = object.get_mut("spec").and_then(|spec| spec.get_mut("versions"));
+    let versions = versions.and_then(Value::as_array_mut).into_iter().flatten();
+    for schema in versions.filter_map(|version| version.get_mut("schema")) {
+        schema.as_object_mut().into_iter().for_each(numbers::normalize);
     }
 }
 

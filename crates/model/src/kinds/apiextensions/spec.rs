@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::names::{bad_label, bad_names, missing_names};
 use super::schema::bad_schema;
 use super::shown::shown_versions;
-use super::{approval, bad_status, conversion};
+use super::{approval, bad_status, conversion, openapi};
 use crate::error::{FieldError, Path, is_printable};
 use crate::kinds::Object;
 use crate::kinds::object::{is_true, items, maps, text, texts, unsupported, value};
@@ -63,6 +63,16 @@ impl<'a> Layout<'a> {
             .collect()
     }
 
+    fn has_defaults(&self) -> bool {
+        let mut found = false;
+        for (_, schema) in self.schemas() {
+            openapi::visit(schema, &mut |schema| {
+                found |= schema.get("default").is_some_and(|value| !value.is_null())
+            });
+        }
+        found
+    }
+
     /// Whether the schema at a place is of a version with a status of its own.
     fn has_status(&self, place: &Place) -> bool {
         let has_status = |version: &Value| version.pointer("/subresources/status").is_some();
@@ -108,6 +118,11 @@ pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     }
     let layout = Layout::of(new);
     errors.extend(missing_schemas(&layout));
+    let preserves = |definition: &Object| is_true(definition, &["spec", "preserveUnknownFields"]);
+    if preserves(new) && layout.has_defaults() {
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
+    }
     for index in 0..layout.versions.len() {
         errors.extend(bad_version(&layout, index));
     }
@@ -120,7 +135,6 @@ pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors.extend(bad_status(new));
     errors.extend(bad_stored_versions(new));
     errors.extend(approval::bad_approval(new, old));
-    let preserves = |definition: &Object| is_true(definition, &["spec", "preserveUnknownFields"]);
     if preserves(new) && !old.is_some_and(preserves) {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                       spec.versions[*].schema instead";
@@ -207,6 +221,15 @@ fn bad_parts(layout: &Layout<'_>, version: Option<usize>) -> Vec<FieldError> {
         errors.extend(columns.flat_map(|(at, column)| bad_column(&path.at(at), column)));
     }
     for (place, fields) in parts("selectableFields", "selectableFields") {
+        let problem = match (place.version, layout.is_shared("schema")) {
+            (Some(_), true) => "may only be set when `version.schema.openAPIV3Schema` is not included",
+            (None, false) => "may only be set when validations.schema is included",
+            _ => "",
+        };
+        if !problem.is_empty() && fields.as_array().is_some_and(|fields| !fields.is_empty()) {
+            errors.push(FieldError::invalid(Path::root(&place.path), "", problem));
+            continue;
+        }
         let index = place.version.unwrap_or(0);
         let schema = layout.versions[index].pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
         errors.extend(bad_selectable(&Path::root(&place.path), fields, schema));

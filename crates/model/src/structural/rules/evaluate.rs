@@ -20,13 +20,19 @@ const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// What the rules say of an object.
+/// What is said of an object.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// What is wrong.
     pub errors: Vec<FieldError>,
     /// What was wrong already and has not changed: it is only said.
     pub warnings: Vec<String>,
+}
+
+impl From<Vec<FieldError>> for Verdict {
+    fn from(errors: Vec<FieldError>) -> Self {
+        Self { errors, warnings: Vec::new() }
+    }
 }
 
 impl Rules {
