@@ -21,7 +21,7 @@ impl Definitions<'_> {
         };
         let mut object = match self.dialect {
             // Old clients would refuse all fields but those that are listed.
-            Dialect::V2 if view.version().schema.keeps_unknown() => json!({"type": "object"}),
+            Dialect::V2 if view.version().schema.keeps_unknown => json!({"type": "object"}),
             dialect => {
                 let schema = view.version().schema.value();
                 let mut object = published(dialect, &schema, &embedded);

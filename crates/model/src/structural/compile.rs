@@ -1,5 +1,8 @@
 //! From the JSON of a schema to its compiled form.
 
+use std::mem::take;
+
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::checks::Checks;
@@ -7,11 +10,12 @@ use super::format::Format;
 use super::node::{Kind, ListType, Node, Values};
 use super::pattern::Pattern;
 use super::prune;
+use super::read::{Given, Place};
 use super::rules::Rule;
 
-/// Compiles the schema of an object.
-pub fn root(schema: &Value) -> Node {
-    let mut root = schema.as_object().map(node).unwrap_or_default();
+/// Compiles the schema of an object; nothing is demanded by a text that is none.
+pub fn root<'de, D: Deserializer<'de>>(schema: D) -> Node {
+    let mut root = Given::deserialize(schema).ok().and_then(Given::node).unwrap_or_default();
     prune_defaults(&mut root);
     root
 }
@@ -19,19 +23,15 @@ pub fn root(schema: &Value) -> Node {
 impl Node {
     /// Compiles a schema that need not be valid, with its defaults as they are.
     pub fn of_schema(schema: &Map<String, Value>) -> Self {
-        node(schema)
+        Given::deserialize(schema).ok().and_then(Given::node).unwrap_or_default()
     }
 }
 
-fn node(schema: &Map<String, Value>) -> Node {
+/// Compiles one place.
+pub(super) fn node(mut place: Place) -> Node {
+    place.fields.sort_by(|a, b| a.0.cmp(&b.0));
+    let schema = &place.rest;
     let is = |key| schema.get(key) == Some(&Value::Bool(true));
-    let values = match schema.get("additionalProperties") {
-        Some(Value::Bool(true)) => Values::Any,
-        Some(Value::Bool(false)) => Values::Forbidden,
-        Some(Value::Object(of)) => Values::Of(Box::new(node(of))),
-        _ => Values::Closed,
-    };
-    let items = schema.get("items").and_then(Value::as_object).map(|items| Box::new(node(items)));
     Node {
         kind: text(schema, "type").and_then(Kind::named),
         nullable: is("nullable"),
@@ -40,20 +40,12 @@ fn node(schema: &Map<String, Value>) -> Node {
         embedded: is("x-kubernetes-embedded-resource"),
         atomic_map: text(schema, "x-kubernetes-map-type") == Some("atomic"),
         list_type: list_type(schema),
-        fields: fields(schema),
-        values,
-        items,
         default: schema.get("default").filter(|value| !value.is_null()).cloned().map(Box::new),
-        checks: checks(schema).map(Box::new),
+        checks: checks(&mut place).map(Box::new),
+        fields: place.fields.into(),
+        values: place.values,
+        items: place.items.map(Box::new),
     }
-}
-
-fn fields(schema: &Map<String, Value>) -> Box<[(Box<str>, Node)]> {
-    let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let fields = fields.filter_map(|(name, of)| Some((name.as_str().into(), node(of.as_object()?))));
-    let mut fields: Vec<(Box<str>, Node)> = fields.collect();
-    fields.sort_by(|a, b| a.0.cmp(&b.0));
-    fields.into()
 }
 
 fn list_type(schema: &Map<String, Value>) -> ListType {
@@ -66,8 +58,8 @@ fn list_type(schema: &Map<String, Value>) -> ListType {
 }
 
 /// The demands beyond the type, if there are any.
-fn checks(schema: &Map<String, Value>) -> Option<Checks> {
-    const KEYS: [&str; 20] = [
+fn checks(place: &mut Place) -> Option<Checks> {
+    const KEYS: [&str; 16] = [
         "maximum",
         "exclusiveMaximum",
         "minimum",
@@ -83,22 +75,17 @@ fn checks(schema: &Map<String, Value>) -> Option<Checks> {
         "format",
         "enum",
         "required",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
         "x-kubernetes-validations",
     ];
-    if !KEYS.iter().any(|key| schema.contains_key(*key)) {
+    let schema = &place.rest;
+    let junctions = [&place.all_of, &place.any_of, &place.one_of];
+    let has_junctions = place.not.is_some() || junctions.iter().any(|nodes| !nodes.is_empty());
+    if !has_junctions && !KEYS.iter().any(|key| schema.contains_key(*key)) {
         return None;
     }
     let is = |key| schema.get(key) == Some(&Value::Bool(true));
     let float = |key| schema.get(key).and_then(Value::as_f64);
     let count = |key| schema.get(key).and_then(Value::as_i64);
-    let nodes = |key| {
-        let nodes = schema.get(key).and_then(Value::as_array).into_iter().flatten();
-        nodes.filter_map(Value::as_object).map(node).collect()
-    };
     Some(Checks {
         maximum: float("maximum"),
         exclusive_maximum: is("exclusiveMaximum"),
@@ -116,10 +103,10 @@ fn checks(schema: &Map<String, Value>) -> Option<Checks> {
         values: schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default().into(),
         required: texts(schema, "required"),
         rules: Rule::read(schema),
-        all_of: nodes("allOf"),
-        any_of: nodes("anyOf"),
-        one_of: nodes("oneOf"),
-        not: schema.get("not").and_then(Value::as_object).map(|not| Box::new(node(not))),
+        all_of: take(&mut place.all_of).into(),
+        any_of: take(&mut place.any_of).into(),
+        one_of: take(&mut place.one_of).into(),
+        not: place.not.take().map(Box::new),
     })
 }
 

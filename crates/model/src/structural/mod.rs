@@ -16,6 +16,7 @@ mod node;
 pub(crate) mod numbers;
 mod pattern;
 mod prune;
+mod read;
 pub mod rules;
 mod selectable;
 #[cfg(test)]
@@ -51,7 +52,16 @@ pub struct Structural {
 impl Structural {
     /// Compiles the `openAPIV3Schema` of a version of a valid definition; `preserve_unknown_fields` is that of its spec.
     pub fn compile(schema: &Value, preserve_unknown_fields: bool) -> Self {
-        let root = compile::root(schema);
+        Self::new(compile::root(schema), preserve_unknown_fields)
+    }
+
+    /// The same from its text, of which never more than one place is held as a tree.
+    pub fn compile_text(schema: &[u8], preserve_unknown_fields: bool) -> Self {
+        let mut schema = serde_json::Deserializer::from_slice(schema);
+        Self::new(compile::root(&mut schema), preserve_unknown_fields)
+    }
+
+    fn new(root: Node, preserve_unknown_fields: bool) -> Self {
         let rules = Rules::compile(&root);
         Self { root, keeps_everything: preserve_unknown_fields, rules }
     }

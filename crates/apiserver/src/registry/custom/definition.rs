@@ -179,13 +179,8 @@ fn versions(read: &Read, known: Option<&Definition>) -> Versions {
         .unwrap_or_default();
     let mut all: Vec<Version> = Vec::new();
     for entry in list {
-        let source = entry.pointer("/schema/openAPIV3Schema").map(encoded).unwrap_or_default();
-        let schema = Schema::new(source, keeps_unknown);
         // A schema that several versions, or the definition as it was, have too is compiled only once.
-        let schema = match schemas.iter().find(|known| known.is(&schema)) {
-            Some(known) => known.clone(),
-            None => Arc::new(schema),
-        };
+        let schema = Schema::of(entry.pointer("/schema/openAPIV3Schema"), keeps_unknown, &schemas);
         schemas.push(schema.clone());
         all.push(version(group, &kind, entry, list, schema));
     }

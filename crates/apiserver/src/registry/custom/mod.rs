@@ -5,6 +5,7 @@ mod definition;
 mod finalizers;
 mod opening;
 mod order;
+mod packed;
 pub mod scale;
 mod strategy;
 mod version;

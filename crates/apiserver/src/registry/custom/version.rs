@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use bytes::Bytes;
 use model::Revision;
 use model::apply;
 use model::structural::{Columns, Selectable, Structural};
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use super::conversion::Conversion;
 use super::order::version_order;
+use super::packed::Packed;
 use crate::registry::Object;
 
 /// What the types of one definition share.
@@ -95,42 +95,46 @@ pub struct ScalePaths {
 /// A schema as it was written, and compiled once it is needed.
 pub struct Schema {
     /// The `openAPIV3Schema`, or nothing.
-    pub source: Bytes,
+    source: Packed,
+    /// Stands for the text of the schema.
+    digest: String,
     preserve_unknown_fields: bool,
+    /// Whether it says of all unknown fields, at the top, that they are kept.
+    pub keeps_unknown: bool,
     compiled: OnceLock<Structural>,
-    digest: OnceLock<String>,
 }
 
 impl Schema {
-    /// Compiled when it is first asked for.
-    pub fn new(source: Bytes, preserve_unknown_fields: bool) -> Self {
-        Self { source, preserve_unknown_fields, compiled: OnceLock::new(), digest: OnceLock::new() }
+    /// The schema of a version, which is compiled when it is first asked for; one of the known ones if it is the same.
+    pub fn of(schema: Option<&Value>, preserve_unknown_fields: bool, known: &[Arc<Self>]) -> Arc<Self> {
+        let source = schema.map(ToString::to_string).unwrap_or_default();
+        let digest = format!("{:?}", digest(&SHA256, source.as_bytes()));
+        let is_same = |known: &&Arc<Self>| {
+            known.digest == digest && known.preserve_unknown_fields == preserve_unknown_fields
+        };
+        if let Some(same) = known.iter().find(is_same) {
+            return same.clone();
+        }
+        let at_root = schema.and_then(|schema| schema.get("x-kubernetes-preserve-unknown-fields"));
+        let keeps_unknown = preserve_unknown_fields || at_root == Some(&Value::Bool(true));
+        let (source, compiled) = (Packed::new(source.as_bytes()), OnceLock::new());
+        Arc::new(Self { source, digest, preserve_unknown_fields, keeps_unknown, compiled })
     }
 
     /// The compiled form.
     pub fn structural(&self) -> &Structural {
-        self.compiled.get_or_init(|| Structural::compile(&self.value(), self.preserve_unknown_fields))
+        let compile = || Structural::compile_text(&self.source.text(), self.preserve_unknown_fields);
+        self.compiled.get_or_init(compile)
     }
 
     /// Stands for the text of the schema.
     pub fn digest(&self) -> &str {
-        self.digest.get_or_init(|| format!("{:?}", digest(&SHA256, &self.source)))
-    }
-
-    /// Whether it says of all unknown fields, at the top, that they are kept.
-    pub fn keeps_unknown(&self) -> bool {
-        let at_root = || self.value().get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
-        self.preserve_unknown_fields || at_root()
+        &self.digest
     }
 
     /// The schema as a tree.
     pub fn value(&self) -> Value {
-        serde_json::from_slice(&self.source).unwrap_or_default()
-    }
-
-    /// Whether two are the same.
-    pub fn is(&self, other: &Self) -> bool {
-        self.source == other.source && self.preserve_unknown_fields == other.preserve_unknown_fields
+        serde_json::from_slice(&self.source.text()).unwrap_or_default()
     }
 }
 
