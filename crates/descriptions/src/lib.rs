@@ -3,11 +3,12 @@
 //! They are taken from `k8s-openapi` when this crate is built, and kept compressed: whoever needs them unpacks them for as long.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-/// All descriptions, unpacked.
+/// All descriptions, unpacked: one text, and where the lines of each type are in it.
 pub struct Descriptions {
-    /// By type and field; the type itself has the empty field.
-    texts: HashMap<(String, String), String>,
+    text: String,
+    types: HashMap<String, Range<usize>>,
 }
 
 impl Descriptions {
@@ -15,35 +16,62 @@ impl Descriptions {
     pub fn unpack() -> Self {
         let packed = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions"));
         let text = miniz_oxide::inflate::decompress_to_vec(packed).expect("the build packed it");
-        let text = String::from_utf8(text).expect("the build wrote text");
-        let mut texts = HashMap::new();
+        Self::of(String::from_utf8(text).expect("the build wrote text"))
+    }
+
+    fn of(text: String) -> Self {
+        let mut types: HashMap<String, Range<usize>> = HashMap::new();
         let mut of = "";
-        for line in text.lines() {
-            let Some((name, text)) = line.split_once('\t') else { continue };
-            let field = name.strip_prefix(' ');
-            if field.is_none() {
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let end = at + line.len();
+            if line.starts_with(' ') {
+                if let Some(lines) = types.get_mut(of) {
+                    lines.end = end;
+                }
+            } else if let Some((name, _)) = line.split_once('\t') {
+                types.insert(name.to_owned(), at..end);
                 of = name;
             }
-            if !text.is_empty() {
-                texts.insert((of.to_owned(), field.unwrap_or_default().to_owned()), unescape(text));
-            }
+            at = end;
         }
-        Self { texts }
+        Self { text, types }
     }
 
     /// What a type is, by its OpenAPI name such as `io.k8s.api.core.v1.Pod`.
-    pub fn of_type(&self, name: &str) -> Option<&str> {
-        self.of_field(name, "")
+    pub fn of_type(&self, name: &str) -> Option<String> {
+        let mut lines = self.lines_of(name);
+        described(lines.next()?.strip_prefix(name)?)
     }
 
     /// What a field of a type means.
-    pub fn of_field(&self, of: &str, field: &str) -> Option<&str> {
-        self.texts.get(&(of.to_owned(), field.to_owned())).map(String::as_str)
+    pub fn of_field(&self, of: &str, field: &str) -> Option<String> {
+        let mut lines = self.lines_of(of).filter_map(|line| line.strip_prefix(' ')?.strip_prefix(field));
+        described(lines.find(|rest| rest.starts_with('\t'))?)
+    }
+
+    fn lines_of(&self, name: &str) -> impl Iterator<Item = &str> {
+        let lines = self.types.get(name).cloned().unwrap_or_default();
+        self.text[lines].lines()
     }
 }
 
+/// What stands behind the name, if anything does.
+fn described(rest: &str) -> Option<String> {
+    rest.strip_prefix('\t').filter(|text| !text.is_empty()).map(unescape)
+}
+
+/// The build writes line breaks as `\n`, and what looks like that as `\\n`.
 fn unescape(text: &str) -> String {
-    text.replace("\\n", "\n").replace("\\\\", "\\")
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        out.push(match character {
+            '\\' if characters.next() == Some('n') => '\n',
+            other => other,
+        });
+    }
+    out
 }
 
 #[cfg(test)]
@@ -63,9 +91,25 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_survive() {
+    fn a_field_is_that_of_its_type_and_of_its_whole_name() {
+        let text = "a.A\tAn A.\n name\tOf A.\n names\tThem.\na.B\t\n name\tOf B.\n other\t\n";
+        let descriptions = Descriptions::of(text.to_owned());
+        let of_field = |of, field| descriptions.of_field(of, field);
+        assert_eq!(descriptions.of_type("a.A").as_deref(), Some("An A."));
+        assert_eq!(descriptions.of_type("a.B"), None);
+        assert_eq!(of_field("a.A", "name").as_deref(), Some("Of A."));
+        assert_eq!(of_field("a.A", "names").as_deref(), Some("Them."));
+        assert_eq!(of_field("a.B", "name").as_deref(), Some("Of B."));
+        assert_eq!(
+            [of_field("a.B", "other"), of_field("a.A", "nam"), of_field("a.C", "name")],
+            [const { None }; 3]
+        );
+    }
+
+    #[test]
+    fn line_breaks_survive_and_so_does_what_looks_like_one() {
         assert_eq!(unescape(r"a\nb"), "a\nb");
-        let descriptions = Descriptions::unpack();
-        assert!(descriptions.texts.values().any(|text| text.contains('\n')));
+        assert_eq!(unescape(r"a\\nb\\"), r"a\nb\");
+        assert!(Descriptions::unpack().text.contains(r"\n"), "some have line breaks");
     }
 }

@@ -19,7 +19,7 @@ impl Definitions<'_> {
             fields.insert("metadata".to_owned(), self.described(&metadata, "io.k8s.api.core.v1.Pod"));
             fields
         };
-        let mut object = match self.dialect {
+        let mut object = match self.form.dialect {
             // Old clients would refuse all fields but those that are listed.
             Dialect::V2 if view.version().schema.keeps_unknown => json!({"type": "object"}),
             dialect => {
@@ -34,7 +34,7 @@ impl Definitions<'_> {
             }
         };
         object[KINDS] = kinds(group, version, kind);
-        let mut list = self.list_of_custom(of, &self.dialect.reference(&object_name));
+        let mut list = self.list_of_custom(of, &self.form.dialect.reference(&object_name));
         list[KINDS] = kinds(group, version, &list_kind);
         let fields: Vec<Value> =
             view.version().selectable.names().map(|name| json!({"fieldPath": name})).collect();
@@ -42,9 +42,9 @@ impl Definitions<'_> {
             object["x-kubernetes-selectable-fields"] = fields.clone().into();
             list["x-kubernetes-selectable-fields"] = fields.into();
         }
-        self.done.insert(object_name.clone(), object);
-        self.done.insert(list_name.clone(), list);
-        (self.dialect.reference(&object_name), self.dialect.reference(&list_name))
+        self.define(&object_name, &object);
+        self.define(&list_name, &list);
+        (self.form.dialect.reference(&object_name), self.form.dialect.reference(&list_name))
     }
 
     fn list_of_custom(&mut self, of: &ResourceType, item: &str) -> Value {

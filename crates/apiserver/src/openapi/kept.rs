@@ -8,31 +8,44 @@ use bytes::Bytes;
 use crate::registry::Registry;
 
 /// All documents that are kept have so many bytes at most.
-const MOST: usize = 4 << 20;
-/// A larger document is made each time: nearly nobody asks for it.
-const LARGEST: usize = 1 << 20;
+const MOST: usize = 8 << 20;
+/// A larger document is made each time.
+const LARGEST: usize = 4 << 20;
 
 /// Documents by what they are made of: one that changes is another one, and the old one goes when others are asked for.
 #[derive(Default)]
-pub(crate) struct Documents(Mutex<Kept>);
+pub(crate) struct Documents {
+    kept: Mutex<Kept>,
+    /// Who makes a document holds it: one at a time, whatever many ask for at once. Those who wait have a thread for it.
+    making: Mutex<()>,
+}
+
+/// What a document is made of, and in which form it is written.
+type Name = (String, &'static str);
 
 #[derive(Default)]
 struct Kept {
     /// The one that was asked for last comes first.
-    documents: VecDeque<(String, Bytes)>,
+    documents: VecDeque<(Name, Bytes)>,
     bytes: usize,
     /// Where the documents of a registry are.
     index: Option<(Weak<Registry>, Bytes)>,
 }
 
 impl Documents {
-    /// The document of this tag.
-    pub fn of(&self, tag: &str, make: impl FnOnce() -> Vec<u8>) -> Bytes {
-        if let Some(document) = self.lock(|kept| kept.find(tag)) {
+    /// The document of this tag and media type.
+    pub fn of(&self, tag: &str, media_type: &'static str, make: impl FnOnce() -> Vec<u8>) -> Bytes {
+        let name = (tag.to_owned(), media_type);
+        if let Some(document) = self.lock(|kept| kept.find(&name)) {
+            return document;
+        }
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        // Perhaps it was made while this one waited.
+        if let Some(document) = self.lock(|kept| kept.find(&name)) {
             return document;
         }
         let document = Bytes::from(make());
-        self.lock(|kept| kept.keep(tag, &document));
+        self.lock(|kept| kept.keep(name, &document));
         document
     }
 
@@ -48,25 +61,25 @@ impl Documents {
     }
 
     fn lock<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Kept {
-    fn find(&mut self, tag: &str) -> Option<Bytes> {
-        let at = self.documents.iter().position(|(known, _)| known == tag)?;
+    fn find(&mut self, name: &Name) -> Option<Bytes> {
+        let at = self.documents.iter().position(|(known, _)| known == name)?;
         let found = self.documents.remove(at)?;
         let document = found.1.clone();
         self.documents.push_front(found);
         Some(document)
     }
 
-    fn keep(&mut self, tag: &str, document: &Bytes) {
-        if document.len() > LARGEST || self.documents.iter().any(|(known, _)| known == tag) {
+    fn keep(&mut self, name: Name, document: &Bytes) {
+        if document.len() > LARGEST {
             return;
         }
         self.bytes += document.len();
-        self.documents.push_front((tag.to_owned(), document.clone()));
+        self.documents.push_front((name, document.clone()));
         while self.bytes > MOST {
             let Some((_, last)) = self.documents.pop_back() else { return };
             self.bytes -= last.len();
@@ -76,22 +89,44 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::thread;
+
     use super::*;
+
+    const JSON: &str = "application/json";
 
     #[test]
     fn what_was_asked_for_lately_is_kept_within_bounds() {
         let documents = Documents::default();
-        let fresh = || vec![0; LARGEST];
-        for tag in ["a", "b", "c", "d"] {
-            documents.of(tag, fresh);
-        }
-        documents.of("a", || unreachable!("it is kept"));
-        documents.of("e", fresh);
-        documents.of("a", || unreachable!("it was asked for after b"));
-        assert_eq!(documents.of("b", || vec![1]).len(), 1);
-        documents.of("large", || vec![0; LARGEST + 1]);
-        assert_eq!(documents.of("large", || vec![1]).len(), 1);
-        assert!(documents.0.lock().unwrap().bytes <= MOST);
+        let half = || vec![0; LARGEST];
+        documents.of("a", JSON, half);
+        documents.of("b", JSON, half);
+        documents.of("a", JSON, || unreachable!("it is kept"));
+        documents.of("c", JSON, half);
+        documents.of("a", JSON, || unreachable!("it was asked for after b"));
+        assert_eq!(documents.of("a", "another/form", || vec![1]).len(), 1);
+        assert_eq!(documents.of("b", JSON, || vec![1]).len(), 1);
+        documents.of("large", JSON, || vec![0; LARGEST + 1]);
+        assert_eq!(documents.of("large", JSON, || vec![1]).len(), 1);
+        assert!(documents.kept.lock().unwrap().bytes <= MOST);
+    }
+
+    #[test]
+    fn a_document_that_many_ask_for_at_once_is_made_once() {
+        let documents = Documents::default();
+        let made = AtomicUsize::new(0);
+        let together = Barrier::new(8);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    together.wait();
+                    documents.of("a", JSON, || vec![u8::try_from(made.fetch_add(1, Relaxed)).unwrap()])
+                });
+            }
+        });
+        assert_eq!(made.into_inner(), 1);
     }
 
     #[test]

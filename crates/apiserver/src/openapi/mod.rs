@@ -2,6 +2,7 @@
 //! registry, and kept for a while; their tag comes from what they are made of, so that a client that has a document need not have it made again.
 
 mod custom;
+mod document;
 mod kept;
 mod paths;
 mod protobuf;
@@ -18,6 +19,7 @@ use model::schema;
 use ring::digest::{Context, SHA256, digest};
 use serde_json::{Map, Value, json};
 
+use self::document::{Document, Form};
 pub(crate) use self::kept::Documents;
 use self::paths::Paths;
 use self::schemas::{Definitions, Dialect};
@@ -48,7 +50,7 @@ pub(crate) fn answer(
     let registry = api.registry();
     match path.strip_prefix("/openapi/").unwrap_or_default() {
         "v2" => {
-            let mut response = whole(&registry, headers)?;
+            let mut response = whole(api, &registry, headers)?;
             response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
             response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
             Ok(response)
@@ -68,24 +70,20 @@ pub(crate) fn answer(
                 hash if hash == tag => "public, immutable",
                 _ => return moved(&format!("{path}?hash={tag}")),
             };
-            let made = || match media_type {
-                JSON => api.documents.of(&tag, || v3(&types).to_string().into_bytes()),
-                _ => api.documents.of(&format!("{tag} protobuf"), || protobuf::v3::document(&v3(&types))),
-            };
+            let form = Form { dialect: Dialect::V3, is_protobuf: media_type != JSON };
+            let made = || api.documents.of(&tag, media_type, || made(form, types.iter().copied()));
             tagged(media_type, &tag, keep, headers, made)
         }
     }
 }
 
 /// The document of everything.
-fn whole(registry: &Registry, headers: &HeaderMap) -> Result<Response<Body>, Error> {
+fn whole(api: &ApiServer, registry: &Registry, headers: &HeaderMap) -> Result<Response<Body>, Error> {
     let Some(media_type) = chosen(headers, &V2_PROTOBUF) else { return Ok(not_acceptable()) };
-    let made = || {
-        let document = v2(registry);
-        let is_json = media_type == JSON;
-        if is_json { document.to_string().into() } else { protobuf::v2::document(&document).into() }
-    };
-    let tag = tag(registry.types().map(|served| &***served));
+    let form = Form { dialect: Dialect::V2, is_protobuf: media_type != JSON };
+    let types = || registry.types().map(|served| &***served);
+    let tag = tag(types());
+    let made = || api.documents.of(&tag, media_type, || made(form, types()));
     tagged(media_type, &tag, "no-cache, private", headers, made)
 }
 
@@ -153,45 +151,24 @@ fn index(registry: &Registry) -> Value {
     json!({"paths": paths})
 }
 
-fn v3(types: &[&ResourceType]) -> Value {
+/// The document of these types.
+fn made<'a>(form: Form, types: impl Iterator<Item = &'a ResourceType>) -> Vec<u8> {
     let descriptions = Descriptions::unpack();
-    let mut definitions = Definitions::new(Dialect::V3, schema::builtin(), &descriptions);
-    let mut paths = Paths::new(Dialect::V3, &mut definitions);
-    types.iter().for_each(|of| paths.add(of));
-    let paths = paths.finish();
-    let mut components = json!({"schemas": definitions.finish()});
-    let mut info = info();
-    if types.iter().all(|of| of.custom.is_some()) {
-        info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
-    } else {
-        let token = json!({
-            "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
-        });
-        components["securitySchemes"] = json!({"BearerToken": token});
+    let mut definitions = Definitions::new(form, schema::builtin(), &descriptions);
+    let mut paths = Paths::new(&mut definitions);
+    let mut is_custom = form.dialect == Dialect::V3;
+    for of in types {
+        is_custom &= of.custom.is_some();
+        paths.add(of);
     }
-    json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": components})
-}
-
-fn v2(registry: &Registry) -> Value {
-    let descriptions = Descriptions::unpack();
-    let mut definitions = Definitions::new(Dialect::V2, schema::builtin(), &descriptions);
-    let mut paths = Paths::new(Dialect::V2, &mut definitions);
-    registry.types().for_each(|of| paths.add(of));
+    let token = json!({
+        "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
+    });
+    let (title, version) =
+        if is_custom { ("Kubernetes CRD Swagger", "v0.1.0") } else { ("Kubernetes", "1.35") };
+    let security = (!is_custom).then_some(("BearerToken", token));
     let paths = paths.finish();
-    json!({
-        "swagger": "2.0",
-        "info": info(),
-        "paths": paths,
-        "definitions": definitions.finish(),
-        "securityDefinitions": {"BearerToken": {
-            "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
-        }},
-        "security": [{"BearerToken": []}],
-    })
-}
-
-fn info() -> Value {
-    json!({"title": "Kubernetes", "version": "1.35"})
+    Document { title, version, paths, schemas: definitions.finish(), security }.written(form)
 }
 
 /// Stands for the text of the schema table, which every tag depends on and which is long.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::document::Pieces;
 use super::schemas::{Definitions, Dialect};
 use crate::registry::{ResourceType, Subresource};
 use crate::request::negotiate::{JSON, PROTOBUF, YAML};
@@ -115,17 +116,16 @@ const ACCEPTED: (&str, &str) = ("202", "Accepted");
 
 /// Writes the paths of types, and says which definitions they need.
 pub struct Paths<'d, 's> {
-    dialect: Dialect,
     definitions: &'d mut Definitions<'s>,
-    paths: Map<String, Value>,
+    paths: Pieces,
 }
 
 impl<'d, 's> Paths<'d, 's> {
-    pub fn new(dialect: Dialect, definitions: &'d mut Definitions<'s>) -> Self {
-        Self { dialect, definitions, paths: Map::new() }
+    pub fn new(definitions: &'d mut Definitions<'s>) -> Self {
+        Self { definitions, paths: Pieces::new() }
     }
 
-    pub fn finish(self) -> Map<String, Value> {
+    pub fn finish(self) -> Pieces {
         self.paths
     }
 
@@ -281,7 +281,7 @@ impl<'d, 's> Paths<'d, 's> {
         let common =
             if let [only] = operations.as_mut_slice() { std::mem::take(&mut only.parameters) } else { &[] };
         for operation in operations {
-            let value = match self.dialect {
+            let value = match self.definitions.form.dialect {
                 Dialect::V2 => operation_v2(subject, &operation),
                 Dialect::V3 => operation_v3(subject, &operation),
             };
@@ -296,11 +296,11 @@ impl<'d, 's> Paths<'d, 's> {
         parameters.sort_by_key(|((name, ..), _)| *name);
         let parameters = parameters.iter().map(|(parameter, in_path)| self.parameter(parameter, *in_path));
         item.insert("parameters".to_owned(), parameters.collect());
-        self.paths.insert(path.to_owned(), item.into());
+        self.paths.insert(path.to_owned(), self.definitions.form.path_item(&item.into()));
     }
 
     fn parameter(&self, parameter: &Parameter, in_path: bool) -> Value {
-        written(self.dialect, parameter, in_path)
+        written(self.definitions.form.dialect, parameter, in_path)
     }
 }
 

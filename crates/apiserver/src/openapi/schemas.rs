@@ -1,10 +1,10 @@
 //! Types of the schema table as JSON schemas, in the dialects of OpenAPI v2 and v3.
 
-use std::collections::BTreeMap;
-
 use descriptions::Descriptions;
 use model::schema::{Field, ListKind, Or, Schema, Shape, Type, TypeId};
 use serde_json::{Map, Value, json};
+
+use super::document::{Form, Pieces};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -29,23 +29,28 @@ impl Dialect {
 
 /// The schemas of types and of all that they refer to, by name.
 pub struct Definitions<'a> {
-    pub(super) dialect: Dialect,
+    pub(super) form: Form,
     schema: &'a Schema,
     pub(super) descriptions: &'a Descriptions,
-    pub(super) done: BTreeMap<String, Value>,
+    done: Pieces,
     /// Referred to, not yet written.
     open: Vec<TypeId>,
 }
 
 impl<'a> Definitions<'a> {
-    pub fn new(dialect: Dialect, schema: &'a Schema, descriptions: &'a Descriptions) -> Self {
-        Self { dialect, schema, descriptions, done: BTreeMap::new(), open: Vec::new() }
+    pub fn new(form: Form, schema: &'a Schema, descriptions: &'a Descriptions) -> Self {
+        Self { form, schema, descriptions, done: Pieces::new(), open: Vec::new() }
+    }
+
+    /// Notes the definition of a type.
+    pub(super) fn define(&mut self, name: &str, definition: &Value) {
+        self.done.insert(name.to_owned(), self.form.schema(definition));
     }
 
     /// Refers to a type, which is among the definitions from then on.
     pub fn of_type(&mut self, of: TypeId) -> String {
         self.open.push(of);
-        self.dialect.reference(&self.schema.get(of).full_name())
+        self.form.dialect.reference(&self.schema.get(of).full_name())
     }
 
     /// Refers to the type of a list of these.
@@ -55,9 +60,9 @@ impl<'a> Definitions<'a> {
         if !self.done.contains_key(&name) {
             let item_reference = self.of_type(of);
             let list = self.list(item, &item_reference, plural);
-            self.done.insert(name.clone(), list);
+            self.define(&name, &list);
         }
-        self.dialect.reference(&name)
+        self.form.dialect.reference(&name)
     }
 
     /// Refers to a built-in kind; `None` where there is no such kind.
@@ -75,18 +80,18 @@ impl<'a> Definitions<'a> {
     }
 
     /// All definitions, those included that the others refer to.
-    pub fn finish(mut self) -> Map<String, Value> {
+    pub fn finish(mut self) -> Pieces {
         while let Some(id) = self.open.pop() {
             let of = self.schema.get(id);
             let name = of.full_name();
             if !self.done.contains_key(&name) {
                 // A type may refer to itself.
-                self.done.insert(name.clone(), Value::Null);
+                self.done.insert(name.clone(), Vec::new());
                 let definition = self.definition(of, &name);
-                self.done.insert(name, definition);
+                self.define(&name, &definition);
             }
         }
-        self.done.into_iter().collect()
+        self.done
     }
 
     fn definition(&mut self, of: &Type, name: &str) -> Value {
@@ -154,7 +159,7 @@ impl<'a> Definitions<'a> {
     fn property(&mut self, of: &str, field: &Field) -> Value {
         let is_written = field.required || field.written;
         let mut property = self.shape(&field.shape, is_written && !field.pointer, !field.pointer);
-        if let (Dialect::V3, Some(default)) = (self.dialect, &field.default)
+        if let (Dialect::V3, Some(default)) = (self.form.dialect, &field.default)
             && let Ok(default) = serde_json::from_str::<Value>(default)
         {
             property.insert("default".to_owned(), default);
@@ -170,7 +175,7 @@ impl<'a> Definitions<'a> {
 
     /// In v3 nothing may stand beside a reference.
     pub(super) fn beside_reference(&self, mut property: Map<String, Value>) -> Map<String, Value> {
-        if self.dialect == Dialect::V3
+        if self.form.dialect == Dialect::V3
             && let Some(reference) = property.remove("$ref")
         {
             property.insert("allOf".to_owned(), json!([{"$ref": reference}]));
@@ -211,12 +216,12 @@ impl<'a> Definitions<'a> {
             }
             special => {
                 let (name, v2, v3) = special_type(special);
-                let schema = if self.dialect == Dialect::V2 { v2 } else { v3 };
+                let schema = if self.form.dialect == Dialect::V2 { v2 } else { v3 };
                 let reference = self.of_fixed(name, schema);
                 return self.referring(&reference, false);
             }
         };
-        if zero && self.dialect == Dialect::V3 {
+        if zero && self.form.dialect == Dialect::V3 {
             let default = match shape {
                 Shape::String { .. } => Some(json!("")),
                 Shape::Bool => Some(json!(false)),
@@ -230,7 +235,7 @@ impl<'a> Definitions<'a> {
 
     fn referring(&self, reference: &str, whole: bool) -> Map<String, Value> {
         let mut schema = Map::from_iter([("$ref".to_owned(), reference.into())]);
-        if whole && self.dialect == Dialect::V3 {
+        if whole && self.form.dialect == Dialect::V3 {
             schema = self.beside_reference(schema);
             schema.insert("default".to_owned(), json!({}));
         }
@@ -242,9 +247,9 @@ impl<'a> Definitions<'a> {
             if let (Some(text), Value::Object(fields)) = (self.descriptions.of_type(name), &mut schema) {
                 fields.insert("description".to_owned(), text.into());
             }
-            self.done.insert(name.to_owned(), schema);
+            self.define(name, &schema);
         }
-        self.dialect.reference(name)
+        self.form.dialect.reference(name)
     }
 }
 

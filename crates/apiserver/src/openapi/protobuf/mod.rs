@@ -5,6 +5,8 @@ pub mod v3;
 
 use serde_json::{Map, Value};
 
+use super::document::Pieces;
+
 /// A value as YAML, of which JSON is a part.
 fn any(value: &Value) -> Message {
     let mut message = Message::default();
@@ -22,7 +24,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// A message that is being written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+pub struct Message(pub Vec<u8>);
 
 impl Message {
     /// A message with one message in it.
@@ -55,6 +57,13 @@ impl Message {
         pair.bytes(1, name.as_bytes());
         pair.message(2, value);
         self.message(tag, &pair);
+    }
+
+    /// Pieces, each of which goes when it is written.
+    fn pieces(&mut self, tag: u32, pieces: Pieces) {
+        for (name, piece) in pieces {
+            self.named(tag, &name, &Self(piece));
+        }
     }
 
     fn text(&mut self, tag: u32, value: &Value) {

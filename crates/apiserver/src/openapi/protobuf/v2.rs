@@ -3,25 +3,26 @@
 use serde_json::Value;
 
 use super::{Message, any, fields, items};
+use crate::openapi::document::Document;
 
-/// Encodes a v2 document.
-pub fn document(document: &Value) -> Vec<u8> {
+/// The whole of a document.
+pub fn document(document: Document) -> Vec<u8> {
     let mut message = Message::default();
-    message.text(1, &document["swagger"]);
+    message.bytes(1, b"2.0");
     let mut info = Message::default();
-    info.text(1, &document["info"]["title"]);
-    info.text(2, &document["info"]["version"]);
+    info.bytes(1, document.title.as_bytes());
+    info.bytes(2, document.version.as_bytes());
     message.message(2, &info);
     let mut paths = Message::default();
-    for (path, item) in fields(&document["paths"]) {
-        paths.named(2, path, &path_item(item));
-    }
+    paths.pieces(2, document.paths);
     message.message(8, &paths);
-    message.message(9, &schemas(&document["definitions"]));
+    let mut definitions = Message::default();
+    definitions.pieces(1, document.schemas);
+    message.message(9, &definitions);
     message.0
 }
 
-fn path_item(item: &Value) -> Message {
+pub fn path_item(item: &Value) -> Message {
     let mut message = Message::default();
     for (method, tag) in [("get", 2), ("put", 3), ("post", 4), ("delete", 5), ("patch", 8)] {
         if let Some(value) = item.get(method) {
@@ -98,7 +99,7 @@ fn schemas(value: &Value) -> Message {
     message
 }
 
-fn schema(value: &Value) -> Message {
+pub fn schema(value: &Value) -> Message {
     let mut message = Message::default();
     message.text(1, &value["$ref"]);
     message.text(2, &value["format"]);

@@ -3,30 +3,28 @@
 use serde_json::Value;
 
 use super::{Message, any, fields, items};
+use crate::openapi::document::Document;
 
-/// Encodes a v3 document.
-pub fn document(document: &Value) -> Vec<u8> {
+/// The whole of a document.
+pub fn document(document: Document) -> Vec<u8> {
     let mut message = Message::default();
-    message.text(1, &document["openapi"]);
+    message.bytes(1, b"3.0.0");
     let mut info = Message::default();
-    info.text(1, &document["info"]["title"]);
-    info.text(6, &document["info"]["version"]);
+    info.bytes(1, document.title.as_bytes());
+    info.bytes(6, document.version.as_bytes());
     message.message(2, &info);
     let mut paths = Message::default();
-    for (path, item) in fields(&document["paths"]) {
-        paths.named(1, path, &path_item(item));
-    }
+    paths.pieces(1, document.paths);
     message.message(4, &paths);
-    let components = &document["components"];
-    let mut parts = Message::of(1, &schemas(&components["schemas"]));
-    if let Some(schemes) = components.get("securitySchemes") {
-        let mut all = Message::default();
-        for (name, scheme) in fields(schemes) {
-            all.named(1, name, &Message::of(1, &security_scheme(scheme)));
-        }
-        parts.message(7, &all);
+    let mut schemas = Message::default();
+    schemas.pieces(1, document.schemas);
+    let mut components = Message::of(1, &schemas);
+    if let Some((name, scheme)) = document.security {
+        let mut schemes = Message::default();
+        schemes.named(1, name, &Message::of(1, &security_scheme(&scheme)));
+        components.message(7, &schemes);
     }
-    message.message(5, &parts);
+    message.message(5, &components);
     message.0
 }
 
@@ -38,7 +36,7 @@ fn security_scheme(value: &Value) -> Message {
     message
 }
 
-fn path_item(item: &Value) -> Message {
+pub fn path_item(item: &Value) -> Message {
     let mut message = Message::default();
     for (method, tag) in [("get", 4), ("put", 5), ("post", 6), ("delete", 7), ("patch", 10)] {
         if let Some(value) = item.get(method) {
@@ -106,7 +104,7 @@ fn schemas(value: &Value) -> Message {
 }
 
 /// Beside a reference nothing counts.
-fn schema_or_reference(value: &Value) -> Message {
+pub fn schema_or_reference(value: &Value) -> Message {
     match value.get("$ref") {
         Some(name) => {
             let mut reference = Message::default();
@@ -259,13 +257,15 @@ mod tests {
         let name = json!({"name": "name", "in": "path", "required": true, "schema": {"type": "string"}});
         let token =
             json!({"type": "apiKey", "description": "token", "name": "authorization", "in": "header"});
-        let whole = json!({
-            "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": "1.35"},
-            "paths": {"/p/{name}": {"get": get, "put": put, "parameters": [name]}},
-            "components": {"schemas": {"A": schema}, "securitySchemes": {"BearerToken": token}},
-        });
-        assert_eq!(STANDARD.encode(document(&whole)), OF_GNOSTIC.concat());
+        let item = json!({"get": get, "put": put, "parameters": [name]});
+        let whole = Document {
+            title: "Kubernetes",
+            version: "1.35",
+            paths: [("/p/{name}".to_owned(), path_item(&item).0)].into(),
+            schemas: [("A".to_owned(), schema_or_reference(&schema).0)].into(),
+            security: Some(("BearerToken", token)),
+        };
+        assert_eq!(STANDARD.encode(document(whole)), OF_GNOSTIC.concat());
     }
 
     /// Values of any form are YAML.
