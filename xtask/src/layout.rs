@@ -69,7 +69,7 @@ fn watched_start(folder: &Path) -> Result<BTreeSet<String>, String> {
         .map_err(|error| format!("valgrind cannot be run: {error}"))?;
     let answered = until_answered(&mut server, &folder.join("data/kubeconfig"));
     if answered.is_ok() {
-        thread::sleep(IDLE);
+        pause(IDLE);
     }
     // A signal that asks for an end; a kill would leave nothing written.
     let _ = Command::new("kill").arg(server.id().to_string()).status();
@@ -94,10 +94,18 @@ fn until_answered(server: &mut Child, kubeconfig: &Path) -> Result<(), String> {
             .status();
         match answer {
             Ok(status) if status.success() => return Ok(()),
-            _ => thread::sleep(Duration::from_millis(100)),
+            _ => pause(Duration::from_millis(100)),
         }
     }
     Err(format!("the server does not answer within {PATIENCE:?}"))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a server that is watched by another program says nothing of its state"
+)]
+fn pause(duration: Duration) {
+    thread::sleep(duration);
 }
 
 /// The program's own functions in callgrind's output. A line `ob=(3) path` says which file the lines after it are about, a line
