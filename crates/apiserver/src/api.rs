@@ -93,6 +93,7 @@ pub struct Builder {
     metrics: prometheus_client::registry::Registry,
     shutdown: Shutdown,
     leaving: Shutdown,
+    host: String,
     address: Option<SocketAddr>,
     is_shared: bool,
     services: Ranges,
@@ -186,6 +187,13 @@ impl Builder {
         self
     }
 
+    /// The name of the machine that the server runs on.
+    #[must_use]
+    pub fn host(mut self, host: String) -> Self {
+        self.host = host;
+        self
+    }
+
     /// Where what runs in the cluster finds the server.
     #[must_use]
     pub fn address(mut self, address: SocketAddr) -> Self {
@@ -253,7 +261,8 @@ impl Builder {
         let flows = flow_control::keep(server.clone());
         let tokens = tracking::keep(server.clone(), uses);
         let rest = async move {
-            let mut presence = address.map(|address| Presence::new(address, is_shared, self.services));
+            let mut presence =
+                address.map(|address| Presence::new(&self.host, address, is_shared, self.services));
             bootstrap::complete(server.clone(), address, &mut presence, is_fresh).await;
             tokio::join!(flows, tokens, presence::keep(presence, server));
         };
@@ -329,6 +338,7 @@ impl ApiServer {
             shutdown: Shutdown::new(),
             leaving: Shutdown::new(),
             address: None,
+            host: String::new(),
             is_shared: false,
             services: Ranges::default(),
         }

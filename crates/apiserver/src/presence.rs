@@ -63,9 +63,10 @@ impl Departure {
 }
 
 impl Presence {
-    /// `address` is where others find this server, and `is_shared` whether there may be others on its database.
-    pub fn new(address: SocketAddr, is_shared: bool, services: Ranges) -> Self {
-        Self { me: Me::new(address, is_shared, services), memory: Memory::default() }
+    /// `host` is the machine's name, `address` where others find this server, and `is_shared` whether there may be others on its
+    /// database.
+    pub fn new(host: &str, address: SocketAddr, is_shared: bool, services: Ranges) -> Self {
+        Self { me: Me::new(host, address, is_shared, services), memory: Memory::default() }
     }
 
     /// Says for the first time that the server is there. One that cannot is complete without.

@@ -204,6 +204,7 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
         .metrics(metrics)
         .shutdown(shutdown)
         .address(in_cluster(local))
+        .host(process::listen::host_name())
         .shared(matches!(config.database, Database::Postgres(_)))
         .build()
         .await

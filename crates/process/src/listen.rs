@@ -1,6 +1,6 @@
 //! The address that a server listens on, as a person writes it.
 
-use std::{fmt, io, net::IpAddr, str::FromStr};
+use std::{env, fmt, fs, io, net::IpAddr, str::FromStr};
 
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -34,6 +34,14 @@ pub enum Error {
         #[source]
         reason: io::Error,
     },
+}
+
+/// What this machine calls itself; empty where it does not.
+#[must_use]
+pub fn host_name() -> String {
+    let read = |path: &str| fs::read_to_string(path).ok();
+    let name = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname"));
+    name.or_else(|| env::var("HOSTNAME").ok()).unwrap_or_default()
 }
 
 impl ListenAddress {

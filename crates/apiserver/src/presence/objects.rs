@@ -1,7 +1,6 @@
 //! The objects that say where servers are: written for this one, read of the others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
 use jiff::Timestamp;
@@ -49,8 +48,8 @@ pub(super) struct Me {
 }
 
 impl Me {
-    pub fn new(address: SocketAddr, is_shared: bool, services: Ranges) -> Self {
-        let host = host();
+    pub fn new(host: &str, address: SocketAddr, is_shared: bool, services: Ranges) -> Self {
+        let host = label(host);
         let name = format!("apiserver-{}", hash(&format!("{host}/kube-apiserver/{address}")));
         let holder = format!("{name}_{}", Uuid::new_v4());
         let port = address.port();
@@ -92,13 +91,7 @@ pub(super) fn node_leases() -> First {
     First::new(NAMESPACES, json!({"metadata": {"name": NODE_LEASES}}))
 }
 
-/// The name of the machine, so that it can be the value of a label.
-fn host() -> String {
-    let read = |path: &str| fs::read_to_string(path).ok();
-    let name = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname"));
-    label(&name.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default())
-}
-
+/// A name of a machine, so that it can be the value of a label.
 fn label(name: &str) -> String {
     let allowed = |character: &char| character.is_ascii_alphanumeric() || "-_.".contains(*character);
     let name: String = name.trim().chars().filter(allowed).take(LABEL).collect();
@@ -210,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_name_is_the_same_at_each_start_and_another_for_another_server() {
-        let name = |address: &str| Me::new(address.parse().unwrap(), true, Ranges::default()).name;
+        let name = |address: &str| Me::new("here", address.parse().unwrap(), true, Ranges::default()).name;
         assert_eq!(name("192.0.2.1:6443"), name("192.0.2.1:6443"));
         assert_ne!(name("192.0.2.1:6443"), name("192.0.2.1:6444"));
         assert_eq!(hash("").len(), 26);

@@ -5,7 +5,7 @@ use model::kinds::Ranges;
 use super::*;
 
 fn me(is_shared: bool) -> Me {
-    Me::new("192.0.2.1:6443".parse().unwrap(), is_shared, Ranges::default())
+    Me::new("here", "192.0.2.1:6443".parse().unwrap(), is_shared, Ranges::default())
 }
 
 const CLOCK: &str = "2026-02-28T12:00:00Z";

@@ -185,10 +185,13 @@ fn bend_document(body: &mut Vec<u8>, dice: &mut Dice) {
     *body = document.to_string().into_bytes();
 }
 
+/// What Kubernetes itself calls an internal error: the scale of a custom object that does not say how many replicas it wants.
+const RECORDED: &str = "the spec replicas field";
+
 /// Kubernetes has codes above 499 for some bad requests, too; a failure says in its reason that it is one, in every encoding.
 fn is_failure(response: &Response) -> bool {
-    let says = |reason: &str| response.body.windows(reason.len()).any(|part| part == reason.as_bytes());
-    response.code >= 500 && (says("InternalError") || says("ServiceUnavailable"))
+    let says = |text: &str| response.body.windows(text.len()).any(|part| part == text.as_bytes());
+    response.code >= 500 && (says("InternalError") || says("ServiceUnavailable")) && !says(RECORDED)
 }
 
 fn number(variable: &str, otherwise: u64) -> u64 {

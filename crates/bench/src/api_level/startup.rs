@@ -87,7 +87,7 @@ pub async fn idle(programs: &Programs, engine: Engine) -> Result<Outcome> {
         sum += machine::resident(pid)?;
     }
     running.stop().await?;
-    Ok(Outcome::of(Figure::bytes(sum)).goal(Goal::Below(30e6)))
+    Ok(Outcome::of(Figure::bytes(sum)).goal(Goal::Below(20e6)))
 }
 
 /// The files that have to be installed.

@@ -109,6 +109,7 @@ async fn start(
         .shutdown(supervisor.shutdown())
         .leaving(leaving)
         .address(advertised)
+        .host(process::listen::host_name())
         .shared(true)
         .build()
         .await
