@@ -87,7 +87,8 @@ pub async fn idle(programs: &Programs, engine: Engine) -> Result<Outcome> {
         sum += machine::resident(pid)?;
     }
     running.stop().await?;
-    Ok(Outcome::of(Figure::bytes(sum)).goal(Goal::Below(20e6)))
+    // The client of PostgreSQL, with a connection for each reader, may add to it.
+    Ok(Outcome::of(Figure::bytes(sum)).goal(Goal::Below(if engine == SQLITE { 20e6 } else { 30e6 })))
 }
 
 /// The files that have to be installed.
