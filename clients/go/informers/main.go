@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -47,6 +48,9 @@ func run(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "informers"}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create namespace: %w", err)
+	}
+	if err := accountIsThere(ctx, client); err != nil {
+		return fmt.Errorf("the service account of the namespace never came: %w", err)
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace("informers"))
 	events := make(chan string, 100)
@@ -98,6 +102,14 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("pods are left: %v %v", left, err)
 	}
 	return nil
+}
+
+// accountIsThere waits for what every Pod needs, which a controller makes in a new namespace. A server waits for it as well, but not for long.
+func accountIsThere(ctx context.Context, client kubernetes.Interface) error {
+	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().ServiceAccounts("informers").Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, nil
+	})
 }
 
 func tell(events chan<- string, kind string) cache.ResourceEventHandlerFuncs {

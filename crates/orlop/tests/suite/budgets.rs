@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::kube_rs::client;
+use crate::kube_rs::client_for_pods;
 use crate::server::{PATIENCE, Server};
 
 fn read<T: DeserializeOwned>(value: Value) -> T {
@@ -82,7 +82,7 @@ async fn make_fleet(client: &Client, replicas: i32) -> DynamicObject {
 async fn the_owners_of_pods_say_how_many_there_should_be() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("up", &folder.path().join("data"), &[]).await;
-    let client = client(&server).await;
+    let client = client_for_pods(&server).await;
     let spec = json!({"minAvailable": "50%", "selector": {"matchLabels": {"app": "all"}}});
     make::<PodDisruptionBudget>(&client, json!({"metadata": {"name": "all"}, "spec": spec})).await;
 

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::kube_rs::client;
+use crate::kube_rs::{client, client_for_pods};
 use crate::server::{PATIENCE, Server};
 
 fn read<T: DeserializeOwned>(value: Value) -> T {
@@ -59,7 +59,7 @@ async fn every_pod_is_in_one_slice_however_fast_they_come() {
     const PODS: usize = 130;
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("up", &folder.path().join("data"), &[]).await;
-    let client = client(&server).await;
+    let client = client_for_pods(&server).await;
     let nodes = Api::<Node>::all(client.clone());
     nodes.create(&PostParams::default(), &read(json!({"metadata": {"name": "one"}}))).await.unwrap();
     let services = Api::<Service>::default_namespaced(client.clone());

@@ -4,12 +4,12 @@ use std::future::ready;
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
 use kube::{
     Api, Client, Config, ResourceExt,
     api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
-    runtime::{WatchStreamExt, reflector, watcher, watcher::Event},
+    runtime::{WatchStreamExt, reflector, wait::await_condition, watcher, watcher::Event},
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -24,6 +24,16 @@ pub async fn client(server: &Server) -> Client {
         Kubeconfig::read_from(&server.kubeconfig).expect("the file is complete before the server is ready");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     Client::try_from(config.expect("the file names a context")).expect("its certificates can be used")
+}
+
+/// A client of a server with controllers that have made what every Pod needs: the service account of the namespace.
+pub async fn client_for_pods(server: &Server) -> Client {
+    let client = client(server).await;
+    let accounts = Api::<ServiceAccount>::default_namespaced(client.clone());
+    let is_there = |account: Option<&ServiceAccount>| account.is_some();
+    let made = timeout(PATIENCE, await_condition(accounts, "default", is_there)).await;
+    made.expect("it comes").expect("it can be watched");
+    client
 }
 
 fn config_map(name: &str, value: &str) -> ConfigMap {
