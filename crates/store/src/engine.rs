@@ -1,7 +1,8 @@
-//! What a database must do for the store: nine methods in the store's own words, no SQL.
+//! The interface of a database to the store: ten methods in the store's own words, no SQL.
 //!
-//! Every read sees one committed state (a snapshot), and checks the compaction mark in that same state. Revisions are
-//! consecutive: between two committed revisions there is never a number without its change, until compaction takes it.
+//! Every read sees one committed state (a snapshot), and checks the compaction mark in that same state. Revisions above the
+//! compaction mark are consecutive: each of them has its change. Below the mark there are gaps, where compaction removed
+//! changes and where [`Engine::advance`] skipped revisions.
 
 use std::time::Duration;
 
@@ -46,8 +47,25 @@ pub trait Engine: Send + Sync + 'static {
     /// [`Error::Future`] where `through` is ahead of the clock.
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error>;
 
+    /// Advances the clock to `to`, or by one revision where it is there already, and moves the compaction mark to it, in one
+    /// transaction. Every revision before it expires, for reads and for watches of all servers, and none of them is given out
+    /// again. A restored or promoted database needs it, see [`beyond`]; the objects themselves stay as they are.
+    async fn advance(&self, to: Revision) -> Result<ClockState, Error>;
+
     /// Gives back files, locks, threads and connections. Afterwards every call answers [`Error::Unavailable`].
     async fn close(&self);
+}
+
+/// Revisions that a database skips when it lost a part of its history.
+///
+/// Nobody knows how many commits were lost: a server that is away may have seen more of them than the one that finds the loss.
+/// At 10,000 commits per second this is more than a day of them, and 64-bit revisions last for nine billion losses. It is the
+/// number that etcd's documentation gives for `etcdutl snapshot restore --bump-revision`.
+pub const STRIDE: u64 = 1_000_000_000;
+
+/// A revision that no client has seen of a database whose greatest known revision is `seen`; for [`Engine::advance`].
+pub fn beyond(seen: Revision) -> Revision {
+    Revision(seen.0.saturating_add(STRIDE))
 }
 
 /// What a batch became.

@@ -3,6 +3,7 @@
 //! An engine's test file gives a factory of empty databases to [`conformance_suite!`](crate::conformance_suite), which makes one
 //! `#[test]` of each case.
 
+mod advancing;
 mod batches;
 mod by_model;
 mod compaction;
@@ -188,6 +189,13 @@ cases! { $
         old_history_is_compacted_by_the_clock,
         young_history_is_kept,
         leaving_a_selection_is_seen_after_compaction,
+    ]
+    advancing: [
+        an_advanced_clock_expires_every_older_revision,
+        an_advanced_clock_ends_every_watch_once,
+        a_revision_below_an_advanced_clock_is_never_given_out,
+        an_advanced_clock_keeps_the_objects,
+        history_below_an_advanced_clock_is_swept_in_steps_of_changes,
     ]
     load: [
         watches_from_anywhere_see_every_change_of_concurrent_writers,

@@ -20,11 +20,17 @@ const MARK: &str = "
 
 /// What the changes of a range replaced can be seen by nobody at or above its end, and neither can their deletions.
 ///
+/// A range has so many changes, whatever their revisions are: an advanced clock skips many.
+///
 /// The range is read before the lock is taken, so it may have been swept already by whoever had the lock: then it is swept
 /// twice, which finds nothing and changes nothing.
 const SWEEP: &str = "
     WITH turn AS MATERIALIZED (
-        SELECT m.swept AS low, least(m.swept + $1, m.compacted) AS high,
+        SELECT m.swept AS low,
+               coalesce((
+                   SELECT c.revision FROM changes c WHERE c.revision > m.swept AND c.revision <= m.compacted
+                   ORDER BY c.revision LIMIT 1 OFFSET $1::bigint - 1
+               ), m.compacted) AS high,
                pg_try_advisory_xact_lock($2, $3) AS held
         FROM compaction m
     ), gone AS MATERIALIZED (

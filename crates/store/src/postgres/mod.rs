@@ -9,6 +9,7 @@
 //! verifies that it is the right server.
 
 mod address;
+mod advance;
 mod bell;
 mod commit;
 mod compact;
@@ -125,6 +126,14 @@ impl Engine for Postgres {
 
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
         compact::compact(&self.readers, through, limit).await
+    }
+
+    async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
+        if self.connector.is_closed() {
+            return Err(closed());
+        }
+        let mut session = self.connector.connect("advances", None).await?;
+        Ok(advance::advance(&mut session, to).await?)
     }
 
     async fn close(&self) {

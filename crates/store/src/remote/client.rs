@@ -129,6 +129,11 @@ impl Engine for Remote {
         self.ask(Request::Compact { through, limit }).await
     }
 
+    async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
+        // Not twice: the second would advance further.
+        self.once(&Request::Advance(to)).await.unwrap_or_else(|Lost| Err(lost()))
+    }
+
     async fn close(&self) {
         let slot = std::mem::replace(&mut *self.link.lock().await, Slot::Closed);
         if let Slot::Linked(link) = slot {

@@ -19,6 +19,7 @@ pub enum Request {
     Changes { of: Option<Resource>, after: Revision, bound: Bound },
     OlderThan(Duration),
     Compact { through: Revision, limit: u64 },
+    Advance(Revision),
 }
 
 variants! {
@@ -30,6 +31,7 @@ variants! {
         4 => Changes { of, after, bound },
         5 => OlderThan(age),
         6 => Compact { through, limit },
+        7 => Advance(to),
     }
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use model::Revision;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
@@ -15,7 +16,7 @@ use super::Stream;
 use super::frame::{BELL, Call, Frames, frame};
 use super::message::{Request, read};
 use crate::engine::{Committed, Engine, Transaction};
-use crate::types::Error;
+use crate::types::{ClockState, Error};
 
 /// Calls of one connection that are worked on at once; further ones wait on the connection.
 const AT_ONCE: usize = 1024;
@@ -47,6 +48,13 @@ impl Shared {
         Ok(committed)
     }
 
+    async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
+        let clock = self.engine.advance(to).await?;
+        // No connection has this number: all of them have to look.
+        self.committed_by.send_replace(0);
+        Ok(clock)
+    }
+
     async fn answer(&self, call: Call, request: Request, connection: u64) -> Vec<u8> {
         match request {
             Request::Clock => frame(call, &self.engine.clock().await),
@@ -58,6 +66,7 @@ impl Shared {
             }
             Request::OlderThan(age) => frame(call, &self.engine.older_than(age).await),
             Request::Compact { through, limit } => frame(call, &self.engine.compact(through, limit).await),
+            Request::Advance(to) => frame(call, &self.advance(to).await),
         }
     }
 }

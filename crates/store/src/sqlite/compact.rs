@@ -1,7 +1,7 @@
 //! One step of compaction.
 
 use model::Revision;
-use rusqlite::{Connection, Transaction as Tx, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction as Tx, TransactionBehavior, params};
 
 use super::error::unavailable;
 use super::read::{clock, integer, revision, text};
@@ -18,7 +18,17 @@ pub fn compact(connection: &mut Connection, through: Revision, limit: u64) -> Re
     let mark = through.max(clock.compacted);
     let swept =
         tx.query_row("SELECT swept FROM clock", [], |row| row.get::<_, i64>(0)).map_err(unavailable)?;
-    let next = swept.saturating_add_unsigned(limit).min(integer(mark));
+    // By changes and not by numbers, of which an advanced clock skips many.
+    let next = tx
+        .prepare_cached(
+            "SELECT revision FROM changes WHERE revision > ?1 AND revision <= ?2 ORDER BY revision LIMIT 1 OFFSET ?3",
+        )
+        .and_then(|mut statement| {
+            let before = i64::try_from(limit.saturating_sub(1)).unwrap_or(i64::MAX);
+            statement.query_row(params![swept, integer(mark), before], |row| row.get(0)).optional()
+        })
+        .map_err(unavailable)?
+        .unwrap_or(integer(mark));
     sweep(&tx, swept, next)?;
     tx.execute("UPDATE clock SET compacted = ?1, swept = ?2", params![integer(mark), next])
         .map_err(unavailable)?;

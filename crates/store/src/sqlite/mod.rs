@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{ObjectKey, Resource, Revision};
+use tokio::sync::Notify;
 
 use self::backend::{Backend, Memory};
 use self::file::FileDatabase;
@@ -63,17 +64,23 @@ pub enum Durability {
 /// An embedded database.
 pub struct Sqlite {
     backend: Backend,
+    /// Rings when the clock was advanced: no commit told the store of it.
+    advanced: Notify,
 }
 
 impl Sqlite {
     /// Opens a file, for this process alone.
     pub fn open(options: &FileOptions) -> Result<Self, Error> {
-        Ok(Self { backend: Backend::File(FileDatabase::open(options)?) })
+        Ok(Self::on(Backend::File(FileDatabase::open(options)?)))
     }
 
     /// A new database in memory, gone when it is dropped.
     pub fn in_memory() -> Result<Self, Error> {
-        Ok(Self { backend: Backend::Memory(Memory::open()?) })
+        Ok(Self::on(Backend::Memory(Memory::open()?)))
+    }
+
+    fn on(backend: Backend) -> Self {
+        Self { backend, advanced: Notify::new() }
     }
 }
 
@@ -105,7 +112,7 @@ impl Engine for Sqlite {
 
     async fn bell(&self) {
         // The file is locked and memory is private: there is no other server.
-        std::future::pending().await
+        self.advanced.notified().await;
     }
 
     async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
@@ -117,6 +124,12 @@ impl Engine for Sqlite {
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
         let weight = usize::try_from(limit).unwrap_or(usize::MAX);
         self.backend.write(weight, move |connection| compact::compact(connection, through, limit)).await
+    }
+
+    async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
+        let clock = self.backend.write(1, move |connection| write::advance(connection, to)).await?;
+        self.advanced.notify_one();
+        Ok(clock)
     }
 
     async fn close(&self) {

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use model::{ObjectKey, Uid};
+use model::{ObjectKey, Revision, Uid};
 use rusqlite::{Connection, Transaction as Tx, TransactionBehavior, params};
 
 use super::error::{corrupt, unavailable};
 use super::read::{attributes, bytes, clock, integer, revision, text};
 use crate::engine::{Committed, Transaction};
 use crate::plan::{CountMove, Entry, Head, HeadMove, Plan, Superseded, Wanted, plan, target_letter, wanted};
-use crate::types::Error;
+use crate::types::{ClockState, Error};
 
 /// Commits a batch.
 pub fn commit(connection: &mut Connection, batch: Vec<Transaction>) -> Result<Committed, Error> {
@@ -23,6 +23,15 @@ pub fn commit(connection: &mut Connection, batch: Vec<Transaction>) -> Result<Co
         tx.commit().map_err(unavailable)?;
     }
     Ok(Committed { outcomes: plan.outcomes, changes: plan.changes })
+}
+
+/// Advances the clock and the mark with it.
+pub fn advance(connection: &mut Connection, to: Revision) -> Result<ClockState, Error> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
+    let current = to.max(clock(&tx)?.current.next());
+    tx.execute("UPDATE clock SET revision = ?1, compacted = ?1", [integer(current)]).map_err(unavailable)?;
+    tx.commit().map_err(unavailable)?;
+    Ok(ClockState { current, compacted: current })
 }
 
 /// Unix time in milliseconds.

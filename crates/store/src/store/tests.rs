@@ -78,6 +78,10 @@ impl Engine for Server {
         self.database.compact(through, limit).await
     }
 
+    async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
+        self.database.advance(to).await
+    }
+
     async fn close(&self) {}
 }
 
