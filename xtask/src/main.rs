@@ -1,8 +1,10 @@
 //! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
 
+mod alone;
 mod clients;
 mod conformance;
 mod layout;
+mod not_run;
 mod oracle;
 mod schema;
 mod steps;
@@ -18,9 +20,12 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test                Everything that a change must pass, as CI runs it: installs what the tests need if it may
-                      (PostgreSQL's server programs, kubectl), then checks the format, runs clippy with warnings
-                      denied, and runs every test
+                      (PostgreSQL's server programs, kubectl, Python, Node, Go), then checks the format, runs
+                      clippy with warnings denied, and runs every test. Lists the tests that could not run
+                      because a tool is missing
   test --no-install   The same, but only says what is missing instead of installing it
+  test --strict       Fails if a test could not run; CI=true implies it
+  alone               Checks that every crate compiles on its own
   schema              Writes the table of the built-in types (crates/model/schema) from what the dependencies say
   schema --check      Only says whether the table is what the dependencies say
   layout              Builds a release, and writes down (crates/orlop/layout.txt) which functions it runs until it is
@@ -41,8 +46,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments[..] {
-        ["test"] => test::run(tools::Missing::Install),
-        ["test", "--no-install"] => test::run(tools::Missing::Say),
+        ["test", ref flags @ ..] => test::Options::parse(flags).and_then(test::run),
+        ["alone"] => alone::run(),
         ["schema"] => schema::run(&[]),
         ["schema", "--check"] => schema::run(&["--check"]),
         ["layout"] => layout::run(),

@@ -4,5 +4,5 @@ use crate::steps::cargo;
 
 pub fn run(arguments: &[&str]) -> Result<(), String> {
     let command = [&["run", "--quiet", "--package", "oracle", "--"], arguments].concat();
-    if cargo(&command)? { Ok(()) } else { Err("not everything could be recorded".to_owned()) }
+    if cargo(&command, &[])? { Ok(()) } else { Err("not everything could be recorded".to_owned()) }
 }

@@ -4,5 +4,5 @@ use crate::steps::cargo;
 
 pub fn run(arguments: &[&str]) -> Result<(), String> {
     let command = [&["run", "--quiet", "--package", "schema-gen", "--"], arguments].concat();
-    if cargo(&command)? { Ok(()) } else { Err("the schema table could not be made".to_owned()) }
+    if cargo(&command, &[])? { Ok(()) } else { Err("the schema table could not be made".to_owned()) }
 }

@@ -14,12 +14,12 @@ pub struct Step {
 }
 
 /// Runs every step, also after one has failed, so that one run shows all there is to mend.
-pub fn run_all(steps: &[Step]) -> Result<(), String> {
+pub fn run_all(steps: &[Step], environment: &[(&str, &str)]) -> Result<(), String> {
     let mut results = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         println!("\n== {} ({} of {}): cargo {}", step.name, index + 1, steps.len(), step.arguments.join(" "));
         let start = Instant::now();
-        let passed = cargo(step.arguments)?;
+        let passed = cargo(step.arguments, environment)?;
         let result = Outcome { name: step.name, passed, took: start.elapsed() };
         println!("== {result}");
         results.push(result);
@@ -52,10 +52,11 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the workspace")
 }
 
-/// Runs cargo in the workspace; false if it failed.
-pub fn cargo(arguments: &[&str]) -> Result<bool, String> {
+/// Runs cargo in the workspace with these variables set; false if it failed.
+pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<bool, String> {
     // Cargo tells its children which cargo they run under; a toolchain's cargo is not always on PATH.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(arguments).current_dir(root()).status();
+    let status =
+        Command::new(cargo).args(arguments).envs(environment.iter().copied()).current_dir(root()).status();
     status.map(|status| status.success()).map_err(|error| format!("cargo cannot be run: {error}"))
 }

@@ -12,27 +12,43 @@ pub enum Missing {
     Say,
 }
 
-/// Something the tests run, and the Debian package that has it.
+/// A tool of the tests, and the Debian package that has it.
 struct Tool {
     name: &'static str,
     package: &'static str,
     is_there: fn() -> bool,
+    /// Without it most tests cannot run; without the others a few are listed as not run.
+    is_required: bool,
 }
 
-const TOOLS: [Tool; 2] = [
-    Tool { name: "PostgreSQL's server programs", package: "postgresql", is_there: has_postgres },
-    Tool { name: "kubectl", package: "kubernetes-client", is_there: || is_on_path("kubectl") },
+const TOOLS: [Tool; 5] = [
+    Tool {
+        name: "PostgreSQL's server programs",
+        package: "postgresql",
+        is_there: has_postgres,
+        is_required: true,
+    },
+    Tool {
+        name: "kubectl",
+        package: "kubernetes-client",
+        is_there: || is_on_path("kubectl"),
+        is_required: true,
+    },
+    Tool { name: "Python with venv", package: "python3-venv", is_there: has_venv, is_required: false },
+    Tool { name: "Node", package: "nodejs", is_there: || is_on_path("node"), is_required: false },
+    Tool { name: "npm", package: "npm", is_there: || is_on_path("npm"), is_required: false },
 ];
 
 /// Where Debian keeps the server's programs, which are not on PATH.
 const POSTGRES_FOLDER: &str = "/usr/lib/postgresql";
 
-/// Makes sure that everything is there, or says in one message what is not and how to get it.
+/// Installs the tools that are absent. Fails, with how to get them, if a required one stays absent.
 pub fn ensure(missing: Missing) -> Result<(), String> {
     let absent = absent();
     if absent.is_empty() {
         return Ok(());
     }
+    let is_required = absent.iter().any(|tool| tool.is_required);
     let needs = absent.iter().map(|tool| tool.name).collect::<Vec<_>>().join(" and ");
     let install: Vec<_> = ["apt-get", "install", "--yes", "--no-install-recommends"]
         .into_iter()
@@ -41,15 +57,26 @@ pub fn ensure(missing: Missing) -> Result<(), String> {
     let advice = format!("the tests need {needs}; on Debian, as root:\n  {}", install.join(" "));
     let prefix = match (missing, administrator()) {
         (Missing::Install, Some(prefix)) => prefix,
-        _ => return Err(advice),
+        _ if is_required => return Err(advice),
+        _ => {
+            println!("== install: {advice}");
+            return Ok(());
+        }
     };
     println!("== install: the tests need {needs}");
     // Old package lists are the usual reason for a failing install; one that cannot be updated may still do.
     run(prefix, &["apt-get", "update", "--quiet"]);
-    if !run(prefix, &install) || !self::absent().is_empty() {
-        return Err(format!("the installation did not work; {advice}"));
+    run(prefix, &install);
+    match self::absent()[..] {
+        [] => Ok(()),
+        ref absent if absent.iter().any(|tool| tool.is_required) => {
+            Err(format!("the installation did not work; {advice}"))
+        }
+        _ => {
+            println!("== install: the installation did not work; {advice}");
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 fn absent() -> Vec<&'static Tool> {
@@ -60,6 +87,11 @@ fn has_postgres() -> bool {
     let versions = fs::read_dir(POSTGRES_FOLDER).into_iter().flatten().flatten();
     is_on_path("initdb")
         || versions.map(|version| version.path()).any(|path| path.join("bin/initdb").is_file())
+}
+
+fn has_venv() -> bool {
+    let mut check = Command::new("python3");
+    succeeds(check.args(["-c", "import ensurepip, venv"]).stdout(Stdio::null()).stderr(Stdio::null()))
 }
 
 pub fn is_on_path(program: &str) -> bool {

@@ -21,6 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("orlop", &["apiserver", "controller", "model", "process", "store"]),
     ("example-scores", &["apiserver", "model", "process", "store"]),
     ("pgtest", &[]),
+    ("test-tools", &[]),
     ("bench", &["apiserver", "model", "pgtest", "process", "store"]),
     ("oracle", &["model"]),
     ("schema-gen", &[]),
@@ -28,7 +29,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// What tests of any crate may import beside that.
-const TESTS_MAY_IMPORT: &[&str] = &["oracle", "pgtest"];
+const TESTS_MAY_IMPORT: &[&str] = &["oracle", "pgtest", "test-tools"];
 
 /// Crates from outside that only these crates of the workspace may name, with the reason. `bench` measures the same
 /// work without our code, and so knows what our code stands on.

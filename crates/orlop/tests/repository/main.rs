@@ -1,6 +1,8 @@
-//! Rules of this repository that no compiler checks: who may import whom, and how a file looks.
+//! Rules of this repository that no compiler checks: imports, dependencies, how a file looks, documents that tell the truth.
 
 mod dead_files;
 mod dependencies;
+mod guards;
 mod sources;
+mod supply_chain;
 mod tidy;

@@ -72,6 +72,37 @@ fn no_file_knows_the_machine_it_was_written_on() {
     report("these files name a path of one machine", &offences);
 }
 
+#[test]
+fn no_static_is_mutable_and_no_task_is_detached() {
+    let is_static = |line: &str| line.starts_with("static ") || line.starts_with("pub(crate) static ");
+    let changing = ["Mutex<", "RwLock<", "Atomic", "OnceLock<", "RefCell<"];
+    let is_mutable = |line: &str| is_static(line) && changing.iter().any(|of| line.contains(of));
+    let spawn = concat!("tokio::sp", "awn(");
+    let breaks = |source: &Source| {
+        let is_program = source.path.components().any(|part| part.as_os_str() == "src");
+        let mut lines = source.text.lines().map(str::trim_start);
+        is_program && lines.any(|line| is_mutable(line) || line.contains(spawn))
+    };
+    report("these files have mutable global state or a detached task", &offenders(breaks));
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let lints = fs::read_to_string(root().join("Cargo.toml")).expect("the manifest is there");
+    assert!(lints.contains("unsafe_code = \"forbid\""), "the workspace does not forbid unsafe code");
+    let mut without = Vec::new();
+    for folder in ["crates", "examples"] {
+        for entry in fs::read_dir(root().join(folder)).expect("the folder is there") {
+            let manifest = entry.expect("the folder can be read").path().join("Cargo.toml");
+            let text = fs::read_to_string(&manifest).unwrap_or_default();
+            if manifest.exists() && !text.contains("[lints]\nworkspace = true") {
+                without.push(manifest.display().to_string());
+            }
+        }
+    }
+    report("these manifests do not take the lints of the workspace", &without);
+}
+
 /// Code spans of a document, without those of fenced blocks.
 fn code_spans(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
@@ -84,7 +115,9 @@ fn paths_that_documents_name_exist() {
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"] {
         let text =
             fs::read_to_string(root().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"));
-        for span in code_spans(&text) {
+        // A test is named behind the path of its file.
+        let files = code_spans(&text).into_iter().map(|span| span.split("::").next().unwrap_or(span));
+        for span in files {
             let first = span.split('/').next().unwrap_or_default();
             let is_path = span.contains('/')
                 && ["crates", "examples", "xtask", "docs", ".ci", ".cargo"].contains(&first);

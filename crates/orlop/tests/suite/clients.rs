@@ -1,36 +1,31 @@
-//! Clients that the tests run: those of the machine, and those that `cargo xtask test` brings where it can.
+//! Clients that the tests run: those of the machine, and those that `cargo xtask test` provides.
 
 use std::path::{Path, PathBuf};
 
+use test_tools::provided;
 use tokio::process::Command;
 
 use crate::server::Server;
 
-/// Where `cargo xtask test` puts what it brings.
-fn brought(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/clients").join(path);
-    path.is_file().then_some(path)
-}
-
-/// What Debian's package has, where it could be downloaded.
+/// A program of Debian's package; `None` where it could not be downloaded.
 pub fn unpacked_from_debian(name: &str) -> Option<PathBuf> {
-    brought(&format!("debian/usr/bin/{name}"))
+    provided(&format!("clients/debian/usr/bin/{name}"))
 }
 
-/// What Go has built, where it is installed.
+/// A program built from `clients/go`; `None` where there is no Go.
 pub fn from_go(name: &str) -> Option<PathBuf> {
-    brought(&format!("go/{name}"))
+    provided(&format!("clients/go/{name}"))
 }
 
-/// The interpreter with the Python client, where that could be installed.
+/// The interpreter with the Python client; `None` where it could not be installed.
 pub fn python() -> Option<PathBuf> {
-    brought("python/complete")?;
-    brought("python/bin/python")
+    provided("clients/python/complete")?;
+    provided("clients/python/bin/python")
 }
 
-/// The folder that has the JavaScript client, where that could be installed.
+/// The folder of the JavaScript client; `None` where it could not be installed.
 pub fn javascript() -> Option<PathBuf> {
-    let package = brought("javascript/node_modules/@kubernetes/client-node/package.json")?;
+    let package = provided("clients/javascript/node_modules/@kubernetes/client-node/package.json")?;
     package.ancestors().nth(4).map(Path::to_path_buf)
 }
 

@@ -133,7 +133,6 @@ async fn kubectl_on_path() {
     session("kubectl".into()).await;
 }
 
-/// There where `cargo xtask test` could download it.
 #[tokio::test]
 async fn kubectl_of_debian() {
     if let Some(program) = unpacked_from_debian("kubectl") {
@@ -141,7 +140,6 @@ async fn kubectl_of_debian() {
     }
 }
 
-/// There where Go is installed.
 #[tokio::test]
 async fn kubectl_1_35() {
     if let Some(program) = from_go("kubectl") {
@@ -149,7 +147,6 @@ async fn kubectl_1_35() {
     }
 }
 
-/// There where Go is installed.
 #[tokio::test]
 async fn informers_of_client_go_over_protobuf() {
     let Some(program) = from_go("informers") else { return };

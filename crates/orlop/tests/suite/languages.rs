@@ -1,4 +1,4 @@
-//! Sessions with the official clients of other languages; each is there where its language is installed.
+//! Sessions with the official clients of other languages.
 
 use std::path::{Path, PathBuf};
 

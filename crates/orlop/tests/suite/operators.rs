@@ -104,7 +104,6 @@ async fn a_controller_of_kube_rs_on_a_derived_definition() {
     assert_eq!(maps.get("b").await.unwrap().data.unwrap()["chart"], "red at 9 m");
 }
 
-/// There where Go is installed.
 #[tokio::test]
 async fn a_manager_of_controller_runtime_on_a_definition() {
     let Some(program) = from_go("manager") else { return };
@@ -113,7 +112,6 @@ async fn a_manager_of_controller_runtime_on_a_definition() {
     Client { program, server: &server, folder: folder.path() }.run("").await;
 }
 
-/// There where Go is installed.
 #[tokio::test]
 async fn helm_installs_upgrades_rolls_back_and_removes_a_chart_with_a_definition_and_hooks() {
     let Some(program) = from_go("helm") else { return };

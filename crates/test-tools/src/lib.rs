@@ -1,0 +1,80 @@
+//! Files that `cargo xtask test` provides to tests, and the record of each test that did not run because one is missing.
+//!
+//! A test that needs such a file asks [`provided`]. A missing file fails the test in strict mode (`CI=true` or `ORLOP_TEST_STRICT`); else
+//! the test is recorded below `target/not-run`, where `cargo xtask test` counts and lists it: no test passes silently.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// Where tests that did not run leave a file each, below `target`.
+const NOT_RUN: &str = "not-run";
+
+/// The path of a file below `target`, or `None` after the calling test was recorded as not run.
+///
+/// # Panics
+/// In strict mode, if the file is missing.
+#[must_use]
+pub fn provided(file: &str) -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test on an unnamed thread");
+    look_up(&target, file, test, is_strict()).unwrap_or_else(|message| panic!("{message}"))
+}
+
+fn is_strict() -> bool {
+    let is_set = |name| {
+        std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+    };
+    is_set("CI") || is_set("ORLOP_TEST_STRICT")
+}
+
+fn look_up(target: &Path, file: &str, test: &str, is_strict: bool) -> Result<Option<PathBuf>, String> {
+    let path = target.join(file);
+    if path.is_file() {
+        return Ok(Some(path));
+    }
+    if is_strict {
+        return Err(format!("{test} needs target/{file}, which `cargo xtask test` provides"));
+    }
+    record(target, file, test).map_err(|error| format!("cannot record that {test} did not run: {error}"))?;
+    Ok(None)
+}
+
+fn record(target: &Path, file: &str, test: &str) -> io::Result<()> {
+    let folder = target.join(NOT_RUN);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(test.replace("::", ".")), format!("target/{file}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provided_file_is_found() {
+        let target = tempfile::tempdir().unwrap();
+        fs::write(target.path().join("kubectl"), "").unwrap();
+        for is_strict in [false, true] {
+            let found = look_up(target.path(), "kubectl", "suite::kubectl", is_strict).unwrap();
+            assert_eq!(found, Some(target.path().join("kubectl")));
+        }
+        assert!(!target.path().join(NOT_RUN).exists());
+    }
+
+    #[test]
+    fn a_test_without_its_file_is_recorded_as_not_run() {
+        let target = tempfile::tempdir().unwrap();
+        assert_eq!(look_up(target.path(), "go/helm", "suite::helm", false).unwrap(), None);
+        let record = target.path().join(NOT_RUN).join("suite.helm");
+        assert_eq!(fs::read_to_string(record).unwrap(), "target/go/helm\n");
+    }
+
+    #[test]
+    fn a_missing_file_fails_a_strict_run() {
+        let target = tempfile::tempdir().unwrap();
+        let message = look_up(target.path(), "go/helm", "suite::helm", true).unwrap_err();
+        assert!(message.contains("suite::helm needs target/go/helm"), "{message}");
+    }
+}
