@@ -23,11 +23,13 @@ use crate::body::Body;
 use crate::bootstrap::Progress;
 use crate::definitions::{self, Catalog};
 use crate::flow_control::Flows;
-use crate::limits::{Gate, Limits};
+use crate::gate::Gate;
+use crate::limits::Limits;
 use crate::metrics::ApiMetrics;
 use crate::openapi::Documents;
 use crate::presence::{self, Departure, Presence};
 use crate::registry::{Registry, ResourceType};
+use crate::server::Unsent;
 use crate::webhook::Services;
 use crate::{bootstrap, flow_control, kinds, pipeline};
 
@@ -46,6 +48,8 @@ pub struct Parts {
     pub(crate) rbac: Arc<Rbac>,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
+    /// The unsent bytes of responses on all connections.
+    pub(crate) unsent: Arc<Unsent>,
     pub(crate) flows: Flows,
     /// What is written down of requests, if anything is.
     pub(crate) audit: Option<Arc<Audit>>,
@@ -238,8 +242,9 @@ impl Builder {
             authorizer: Arc::new(Modes::new(self.modes, &rbac)),
             rbac,
             admission,
+            gate: Gate::new(&self.limits),
             limits: self.limits,
-            gate: Gate::default(),
+            unsent: Arc::default(),
             flows,
             audit: self.audit.map(Arc::new),
             documents: Documents::default(),

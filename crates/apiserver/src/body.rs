@@ -7,6 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::Stream;
 use http_body::{Frame, SizeHint};
+use tokio::time::Instant;
+
+use crate::gate::Slot;
 
 /// The stream broke: the client sees the connection end early, which it takes as an error.
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +37,29 @@ pub enum Body {
     Full(Bytes),
     /// Piece by piece.
     Chunks(Chunks),
+    /// Either of them, with a slot that is taken until it has gone.
+    Held(Box<Held>),
 }
+
+/// A body and the slot that it takes.
+pub struct Held {
+    body: Body,
+    _slot: Slot,
+}
+
+/// In the extensions of a response: when its body ends by itself, whether or not somebody reads it until then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends(pub Instant);
 
 impl Body {
     /// A body that is written as the stream yields.
     pub fn stream(chunks: impl Stream<Item = Result<Bytes, Aborted>> + Send + 'static) -> Self {
         Self::Chunks(Box::pin(chunks))
+    }
+
+    /// The same body, which keeps the slot of its request until it has gone.
+    pub(crate) fn holding(self, slot: Slot) -> Self {
+        Self::Held(Box::new(Held { body: self, _slot: slot }))
     }
 
     /// No bytes at all.
@@ -68,17 +88,23 @@ impl http_body::Body for Body {
             Self::Chunks(chunks) => {
                 chunks.as_mut().poll_next(context).map(|next| next.map(|chunk| chunk.map(Frame::data)))
             }
+            Self::Held(held) => Pin::new(&mut held.body).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Full(bytes) if bytes.is_empty())
+        match self {
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Chunks(_) => false,
+            Self::Held(held) => held.body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Chunks(_) => SizeHint::default(),
+            Self::Held(held) => held.body.size_hint(),
         }
     }
 }

@@ -31,6 +31,7 @@ pub(crate) async fn compress(response: Response<Body>) -> Response<Body> {
         Body::Full(bytes) if bytes.len() >= WORTH_IT => (once(&bytes), true),
         Body::Full(bytes) => (Body::Full(bytes), false),
         Body::Chunks(chunks) => long_enough(chunks).await,
+        held @ Body::Held(_) => (held, false),
     };
     if is_compressed {
         head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));

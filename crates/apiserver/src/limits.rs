@@ -1,17 +1,6 @@
-//! Limits on everything that a client can send, and the reading of bodies within them.
+//! Limits on everything that a client can send or keep waiting.
 
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-use bytes::{Bytes, BytesMut};
-use http_body::Body;
-use http_body_util::BodyExt;
-use model::error::Error;
-
-/// How many times its limit is read of a body in vain.
-const IN_VAIN: usize = 4;
 
 /// How much a client may send, and how much may go on at once.
 #[derive(Clone, Debug)]
@@ -22,10 +11,21 @@ pub struct Limits {
     pub url_bytes: usize,
     /// Bytes of a request's headers.
     pub header_bytes: usize,
-    /// Requests at once that only read. Watches do not count.
+    /// Bytes of all request bodies in memory at once. A tenth is reserved for leader election and Leases of nodes, and one user
+    /// gets at most half of the rest. Clients in this process and `system:masters` are exempt.
+    pub bodies_bytes: usize,
+    /// How long the body of a request may take, beside the time that what has come takes at [`Limits::body_rate`].
+    pub body_timeout: Duration,
+    /// Bytes per second: the least rate of a body that takes longer than [`Limits::body_timeout`].
+    pub body_rate: usize,
+    /// Requests at once that only read, divided as [`Limits::bodies_bytes`] is. Watches do not count.
     pub reads_in_flight: usize,
-    /// Requests at once that write.
+    /// Requests at once that write, divided in the same way.
     pub writes_in_flight: usize,
+    /// Watches at once, of which a tenth is reserved in the same way.
+    pub watches: usize,
+    /// Watches of one user, unless that is a component of the control plane or a node.
+    pub watches_per_user: usize,
     /// Open connections.
     pub connections: usize,
     /// Streams at once in one HTTP/2 connection.
@@ -40,6 +40,11 @@ pub struct Limits {
     pub sends_late_requests_away: bool,
     /// How long the head of a request may take to arrive, and the TLS handshake.
     pub head_timeout: Duration,
+    /// How long a response may be without progress while bytes of it are unsent; then it is aborted.
+    pub stall_timeout: Duration,
+    /// Unsent bytes of all responses. While there are more, the time for one without progress is a twelfth of
+    /// [`Limits::stall_timeout`].
+    pub response_bytes: usize,
     /// How long a connection without a request stays open.
     pub idle_timeout: Duration,
 }
@@ -50,8 +55,13 @@ impl Default for Limits {
             body_bytes: 3 << 20,
             url_bytes: 16 << 10,
             header_bytes: 64 << 10,
+            bodies_bytes: 64 << 20,
+            body_timeout: Duration::from_secs(10),
+            body_rate: 64 << 10,
             reads_in_flight: 400,
             writes_in_flight: 200,
+            watches: 20_000,
+            watches_per_user: 5_000,
             connections: 10_000,
             streams_per_connection: 250,
             request_timeout: Duration::from_secs(60),
@@ -59,45 +69,10 @@ impl Default for Limits {
             goaway_chance: 0.0,
             sends_late_requests_away: false,
             head_timeout: Duration::from_secs(10),
+            stall_timeout: Duration::from_secs(60),
+            response_bytes: 64 << 20,
             idle_timeout: Duration::from_secs(180),
         }
-    }
-}
-
-/// Counts what is in flight. A slot is given back when its guard goes away.
-#[derive(Debug, Default)]
-pub struct Gate {
-    reads: Arc<AtomicUsize>,
-    writes: Arc<AtomicUsize>,
-}
-
-/// A request that is in flight.
-#[derive(Debug)]
-pub struct Slot(Arc<AtomicUsize>);
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Gate {
-    /// Takes a slot, or says to come back later.
-    pub fn enter(&self, mutating: bool, limits: &Limits) -> Result<Slot, Error> {
-        let (count, limit) = if mutating {
-            (&self.writes, limits.writes_in_flight)
-        } else {
-            (&self.reads, limits.reads_in_flight)
-        };
-        let slot = count.fetch_add(1, Ordering::Relaxed);
-        let guard = Slot(count.clone());
-        if slot >= limit {
-            return Err(Error::TooManyRequests {
-                message: "Too many requests, please try again later.".to_owned(),
-                retry_after_seconds: 1,
-            });
-        }
-        Ok(guard)
     }
 }
 
@@ -106,90 +81,4 @@ pub fn dice() -> f64 {
     // As many bits as the number has room for.
     let bits = uuid::Uuid::new_v4().as_u128() as u64 >> 11;
     bits as f64 / (1_u64 << 53) as f64
-}
-
-/// Reads a whole body, within its limit of size.
-pub async fn read_body<B>(body: B, limits: &Limits) -> Result<Bytes, Error>
-where
-    B: Body<Data = Bytes>,
-    B::Error: std::fmt::Display,
-{
-    let mut fits = body.size_hint().lower() <= limits.body_bytes as u64;
-    let mut body = std::pin::pin!(body);
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
-    while fits && let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Error::BadRequest {
-            message: format!("the body of the request could not be read: {error}"),
-        })?;
-        let Ok(data) = frame.into_data() else { continue };
-        fits = first.len() + all.len() + data.len() <= limits.body_bytes;
-        // Most bodies come in one piece, which then needs no copy.
-        if first.is_empty() && all.is_empty() {
-            first = data;
-        } else {
-            all.extend_from_slice(&std::mem::take(&mut first));
-            all.extend_from_slice(&data);
-        }
-    }
-    if !fits {
-        return Err(refuse(body, limits).await);
-    }
-    Ok(if all.is_empty() { first } else { all.freeze() })
-}
-
-/// The refusal of a body, once its rest was read, unless that is far too much as well: a sender who cannot send on hears no answer.
-async fn refuse<B>(mut body: Pin<&mut B>, limits: &Limits) -> Error
-where
-    B: Body<Data = Bytes>,
-{
-    let mut patience = limits.body_bytes.saturating_mul(IN_VAIN);
-    if body.size_hint().lower() <= patience as u64 {
-        while let Some(Ok(frame)) = body.frame().await {
-            let size = frame.data_ref().map_or(0, Bytes::len);
-            if size > patience {
-                break;
-            }
-            patience -= size;
-        }
-    }
-    Error::TooLarge { limit: limits.body_bytes }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use http_body::Frame;
-    use http_body_util::{Full, StreamBody};
-
-    #[test]
-    fn the_gate_counts_reads_and_writes_apart() {
-        let limits = Limits { reads_in_flight: 1, writes_in_flight: 1, ..Limits::default() };
-        let gate = Gate::default();
-        let read = gate.enter(false, &limits).unwrap();
-        let _write = gate.enter(true, &limits).unwrap();
-        assert!(matches!(gate.enter(false, &limits), Err(Error::TooManyRequests { .. })));
-        drop(read);
-        assert!(gate.enter(false, &limits).is_ok());
-    }
-
-    #[tokio::test]
-    async fn a_body_past_the_limit_is_refused() {
-        let limits = Limits { body_bytes: 4, ..Limits::default() };
-        assert_eq!(read_body(Full::new(Bytes::from("1234")), &limits).await.unwrap(), "1234");
-        let error = read_body(Full::new(Bytes::from("12345")), &limits).await.unwrap_err();
-        assert_eq!(error, Error::TooLarge { limit: 4 });
-    }
-
-    #[tokio::test]
-    async fn who_sends_a_little_too_much_may_end_and_hear_that() {
-        let limits = Limits { body_bytes: 4, ..Limits::default() };
-        for (pieces, left) in [(3, 0), (8, 1)] {
-            let mut rest = (0..pieces).map(|_| Ok::<_, String>(Frame::data(Bytes::from("1234"))));
-            let body = StreamBody::new(futures::stream::iter(rest.by_ref()));
-            let error = read_body(body, &limits).await.unwrap_err();
-            assert_eq!(error, Error::TooLarge { limit: 4 });
-            assert_eq!(rest.count(), left);
-        }
-    }
 }

@@ -18,13 +18,14 @@ use crate::auth::{Connection, Identity, Question, authorize, impersonate};
 use crate::body::Body;
 use crate::endpoints;
 use crate::flow_control::Flow;
-use crate::limits::read_body;
+use crate::gate::{FlowDistinguisher, PriorityLevel, Slot, VerbClass};
 use crate::metrics::{Counted, LatencyLabels, RequestLabels};
 use crate::render::{encode, respond};
 use crate::request::negotiate::{self, Form, JSON, Offer};
 use crate::request::path::{self, Place, ResourcePath};
 use crate::request::query::Query;
 use crate::request::verb::Verb;
+use crate::request_body::read_body;
 use crate::warnings::Warnings;
 use crate::{bootstrap, compress, request, verbs};
 
@@ -158,14 +159,20 @@ where
     }
     tracing::debug!(user = caller.name, "authenticated");
     may(api, (&caller, &target, head.uri.path()), &query, told)?;
-    let _slot = match &target {
-        Target::Resource { verb: Verb::Watch, .. } | Target::Plain { .. } | Target::Impossible { .. } => None,
-        Target::Resource { verb, .. } => Some(api.gate.enter(verb.is_mutating(), &api.limits)?),
-    };
+    let level = PriorityLevel::of(connection, &caller, told.flow.get().map(|flow| flow.priority));
+    let flow = FlowDistinguisher { user: &caller.name, level, class: class_of(&target), width: 1 };
     let gzip = compress::is_wanted(&head.headers) && may_be_compressed(&target);
+    let mut slot = None;
     let response = match target {
         Target::Resource { verb, place } => {
-            let body = if verb.is_mutating() { read_body(body, &api.limits).await? } else { Bytes::new() };
+            let mut room = api.gate.room(flow);
+            let body = match flow.class {
+                VerbClass::Mutate => read_body(body, &api.limits, &mut room).await?,
+                VerbClass::Read | VerbClass::Watch => Bytes::new(),
+            };
+            let _held = room.into_taken();
+            // Not before the body is there: who sends slowly keeps nobody out.
+            slot = Some(api.gate.enter(flow)?).filter(Slot::is_counted);
             verbs::dispatch(
                 api,
                 caller,
@@ -185,11 +192,25 @@ where
             });
         }
         Target::Plain { method, path } => {
-            endpoints::answer(api, &method, &path, &query, &head.headers).await?
+            endpoints::answer(api, &method, &path, &query, &head.headers, flow).await?
         }
     };
     let response = told.trail.answered(response);
-    Ok(if gzip { compress::compress(response).await } else { response })
+    let response = if gzip { compress::compress(response).await } else { response };
+    // Who does not read the answer keeps the slot.
+    Ok(match slot {
+        Some(slot) => response.map(|body| body.holding(slot)),
+        None => response,
+    })
+}
+
+/// Which bounds a request counts into. Only documents of plain paths take a slot, and those are read.
+fn class_of(target: &Target) -> VerbClass {
+    match target {
+        Target::Resource { verb: Verb::Watch, .. } => VerbClass::Watch,
+        Target::Resource { verb, .. } if verb.is_mutating() => VerbClass::Mutate,
+        Target::Resource { .. } | Target::Impossible { .. } | Target::Plain { .. } => VerbClass::Read,
+    }
 }
 
 /// Reads are, but not watches, whose events must not wait in an encoder.

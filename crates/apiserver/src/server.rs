@@ -1,5 +1,7 @@
 //! Sockets: accepts connections, shakes hands, and leads each request to the server.
 
+mod sending;
+
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS
 use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use process::Shutdown;
 use rustls::pki_types::CertificateDer;
@@ -26,11 +28,16 @@ use crate::auth::Connection;
 use crate::body::Body;
 use crate::limits::dice;
 
+pub(crate) use sending::Unsent;
+use sending::{Streams, Watchdog};
+
 /// Decides whom a client certificate stands for. Called once per connection.
 pub type Peers = Arc<dyn Fn(&[CertificateDer<'_>]) -> Connection + Send + Sync>;
 
 /// How long clients have to read what is left of their answers once the server is asked to stop.
 const GRACE: Duration = Duration::from_millis(700);
+/// Unsent bytes that an HTTP/2 stream takes before its body has to wait.
+const SEND_BUFFER: usize = 64 << 10;
 /// How long to wait when no further connection can be accepted, for instance because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -172,7 +179,8 @@ where
 {
     let limits = api.limits.clone();
     let activity = Arc::new(Activity::new());
-    let tracked = activity.clone();
+    let watchdog = Watchdog::new(api.unsent.clone());
+    let (tracked, watched) = (activity.clone(), watchdog.clone());
     let leave = Arc::new(Notify::new());
     let last = leave.clone();
     let is_late = matches!(stop, Stop::Begun);
@@ -180,7 +188,7 @@ where
         if let Some(address) = address.filter(|_| api.audit.is_some()) {
             request.extensions_mut().insert(address);
         }
-        let (api, peer, busy) = (api.clone(), peer.clone(), tracked.begin());
+        let (api, peer, watched, busy) = (api.clone(), peer.clone(), watched.clone(), tracked.begin());
         let chance = api.limits.goaway_chance;
         if is_late || chance > 0.0 && request.version() == Version::HTTP_2 && dice() < chance {
             last.notify_one();
@@ -191,10 +199,10 @@ where
             let response =
                 if is_sent_away { come_back(request.version()) } else { api.answer(&peer, request).await };
             // The body of a watch may go on for hours: the connection is busy until it ends.
-            Ok::<_, Infallible>(response.map(|body| Tracked { body, _busy: busy }))
+            Ok::<_, Infallible>(watched.follow(response, busy))
         }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = auto::Builder::new(Streams::default());
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -204,15 +212,18 @@ where
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_per_connection)
+        .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(20));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let mut stop = std::pin::pin!(stop.requested());
+    let mut stalled = std::pin::pin!(watchdog.keep(&limits));
     let mut stopping = false;
     loop {
         tokio::select! {
+            () = &mut stalled => return,
             result = connection.as_mut() => {
                 if let Err(error) = result {
                     tracing::debug!(%error, "a connection ended early");
@@ -289,32 +300,6 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
         self.0.changed.send_replace(Instant::now());
-    }
-}
-
-/// A body that keeps its connection from being idle.
-struct Tracked {
-    body: Body,
-    _busy: Busy,
-}
-
-impl http_body::Body for Tracked {
-    type Data = bytes::Bytes;
-    type Error = crate::body::Aborted;
-
-    fn poll_frame(
-        self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, Self::Error>>> {
-        std::pin::Pin::new(&mut self.get_mut().body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::api::ApiServer;
 use crate::body::Body;
+use crate::gate::{FlowDistinguisher, Slot};
 use crate::render::{encode, not_encoded, respond, to_json, wants_pretty};
 use crate::request::negotiate::{self, Clause, Encoding, Form, JSON, Offer};
 use crate::request::query::Query;
@@ -28,6 +29,7 @@ pub(crate) async fn answer(
     path: &str,
     query: &Query,
     headers: &HeaderMap,
+    flow: FlowDistinguisher<'_>,
 ) -> Result<Response<Body>, Error> {
     if !matches!(method, "get" | "head") {
         if !is_own(path) {
@@ -44,7 +46,10 @@ pub(crate) async fn answer(
         return Ok(health::answer(api, endpoint, check, query).await);
     }
     match path {
-        _ if path.starts_with("/openapi/") => document(api, path, query, headers).await,
+        _ if path.starts_with("/openapi/") => {
+            let slot = api.gate.enter(flow)?;
+            document(api, path, query, headers, slot).await
+        }
         "/version" => json_only(&version(), query, headers),
         "/metrics" => metrics(api),
         "/openid/v1/jwks" => Ok(published("application/jwk-set+json", &api.accounts().key_set())),
@@ -73,8 +78,8 @@ async fn document(
     path: &str,
     query: &Query,
     headers: &HeaderMap,
+    slot: Slot,
 ) -> Result<Response<Body>, Error> {
-    let slot = api.gate.enter(false, &api.limits)?;
     let (api, path, query, headers) = (api.clone(), path.to_owned(), query.clone(), headers.clone());
     let made = move || {
         let _slot = slot;

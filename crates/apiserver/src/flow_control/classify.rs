@@ -1,4 +1,4 @@
-//! Which flow schema a request belongs to, for who wants to know it from the head of the answer.
+//! Which FlowSchema a request belongs to: for the headers of its response, and for the gate, which knows a few priority levels.
 //!
 //! Nobody waits in a queue here: a client is told, as by Kubernetes, what its requests are taken for. The schemas are compiled when
 //! they are written; a request costs a look at their rules.
@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::GROUP;
 use crate::admission::follow::{Follows, Known, Mirror};
 use crate::auth::{Identity, Question};
+use crate::gate::PriorityLevel;
 use crate::registry::Object;
 
 static SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
@@ -30,6 +31,8 @@ pub(crate) struct Flows {
 pub(crate) struct Flow {
     schema: HeaderValue,
     level: HeaderValue,
+    /// The level, as far as the gate knows levels.
+    pub priority: PriorityLevel,
 }
 
 impl Flow {
@@ -120,7 +123,8 @@ impl Flows {
         let ordered = self.ordered()?;
         let mut all = ordered.all.iter();
         let (schema, level) = all.find(|(schema, _)| schema.has(caller, question))?;
-        Some(Flow { schema: schema.uid.clone(), level: level.clone() })
+        let priority = PriorityLevel::named(&schema.level);
+        Some(Flow { schema: schema.uid.clone(), level: level.clone(), priority })
     }
 
     /// Put in order again only when one of them has changed.

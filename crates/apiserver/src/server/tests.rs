@@ -1,17 +1,19 @@
 //! What becomes of connections, above all when the server stops.
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Empty, Full};
+use hyper_util::rt::TokioExecutor;
 use store::sqlite::Sqlite;
 use store::{Metrics, Options, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
 use crate::Limits;
-use crate::auth::Identity;
+use crate::auth::{Identity, Mode};
 
 /// Far more than anything takes on a busy machine; only a test that fails waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
+const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 /// A server, and the connections to it.
@@ -26,15 +28,53 @@ impl World {
         let engine = Arc::new(Sqlite::in_memory().unwrap());
         let store = Store::open(engine, Options::default(), &Metrics::unregistered()).await.unwrap();
         let shutdown = Shutdown::new();
-        let builder = ApiServer::builder(store).limits(limits).shutdown(shutdown.clone());
+        let builder = ApiServer::builder(store)
+            .limits(limits)
+            .authorization(vec![Mode::AlwaysAllow])
+            .shutdown(shutdown.clone());
         Self { api: builder.build().await.unwrap(), shutdown, connections: JoinSet::new() }
     }
 
     fn connect(&mut self, stop: Stop) -> DuplexStream {
+        self.connect_as(Connection::InProcess(Identity::server()), stop)
+    }
+
+    fn connect_as(&mut self, peer: Connection, stop: Stop) -> DuplexStream {
         let (client, server) = tokio::io::duplex(64 << 10);
-        let peer = Arc::new(Connection::InProcess(Identity::server()));
-        self.connections.spawn(speak(server, (peer, None), self.api.clone(), stop));
+        self.connections.spawn(speak(server, (Arc::new(peer), None), self.api.clone(), stop));
         client
+    }
+
+    /// A connection of somebody without credentials, who is nobody's exception.
+    fn connect_stranger(&mut self) -> DuplexStream {
+        let stop = Stop::Ahead(self.shutdown.clone());
+        self.connect_as(Connection::Bare, stop)
+    }
+
+    /// Makes configmaps that together fill every buffer on the way to a client.
+    async fn fill(&self) {
+        for i in 0..20 {
+            let data = "x".repeat(100 << 10);
+            let object = format!(r#"{{"metadata":{{"name":"c{i}"}},"data":{{"x":"{data}"}}}}"#);
+            let request = Request::post(CONFIGMAPS).body(Full::new(Bytes::from(object))).unwrap();
+            let answer = self.api.answer(&Connection::InProcess(Identity::server()), request).await;
+            assert_eq!(answer.status(), 201);
+        }
+    }
+
+    /// The code that a stranger's read gets.
+    async fn read_code(&self) -> u16 {
+        let request = Request::get(CONFIGMAPS).body(Empty::<Bytes>::new()).unwrap();
+        self.api.answer(&Connection::Bare, request).await.status().as_u16()
+    }
+
+    async fn until_a_read_gets_in(&self) {
+        let reads = async {
+            while self.read_code().await != 200 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(PATIENCE, reads).await.expect("the slot is given back");
     }
 
     fn connect_early(&mut self) -> DuplexStream {
@@ -145,4 +185,69 @@ async fn with_the_chance_that_is_asked_for_a_request_is_the_last_of_its_connecti
     assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "ok");
     world.all_end().await;
     drop(sender);
+}
+
+/// Sends a request and reads nothing but the first line of its answer.
+async fn begin(client: &mut DuplexStream, path: &str) {
+    client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
+    let mut begun = [0; 15];
+    client.read_exact(&mut begun).await.unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 200 OK");
+}
+
+/// One slot for reads, and so long for a response that makes no progress.
+fn one_read(stall_timeout: Duration) -> Limits {
+    Limits { reads_in_flight: 1, stall_timeout, ..Limits::default() }
+}
+
+#[tokio::test]
+async fn a_list_that_nobody_reads_keeps_its_slot() {
+    let mut world = World::new(one_read(FOR_EVER)).await;
+    world.fill().await;
+    let mut client = world.connect_stranger();
+    begin(&mut client, CONFIGMAPS).await;
+    assert_eq!(world.read_code().await, 429);
+    let mut rest = vec![0; 3 << 20];
+    while world.read_code().await != 200 {
+        assert!(client.read(&mut rest).await.unwrap() > 0, "the slot is given back when all was read");
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_nobody_reads_is_aborted_and_its_connection_closed() {
+    let mut world = World::new(one_read(Duration::from_millis(200))).await;
+    world.fill().await;
+    let mut client = world.connect_stranger();
+    begin(&mut client, CONFIGMAPS).await;
+    world.until_a_read_gets_in().await;
+    world.all_end().await;
+}
+
+#[tokio::test]
+async fn a_stalled_stream_is_reset_and_its_neighbours_go_on() {
+    let mut world = World::new(one_read(Duration::from_millis(200))).await;
+    world.fill().await;
+    let client = TokioIo::new(world.connect_stranger());
+    let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(1024)
+        .handshake(client)
+        .await
+        .unwrap();
+    world.connections.spawn(async { drop(connection.await) });
+    let get = |path: &str| Request::get(format!("http://a{path}")).body(Empty::<Bytes>::new()).unwrap();
+    let stalled = sender.send_request(get(CONFIGMAPS)).await.unwrap();
+    assert_eq!(stalled.status(), 200);
+    world.until_a_read_gets_in().await;
+    let answer = sender.send_request(get("/livez")).await.unwrap();
+    assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "ok");
+    assert!(stalled.into_body().collect().await.is_err(), "its stream was reset");
+}
+
+#[tokio::test]
+async fn the_time_of_a_watch_is_over_although_nobody_reads_it() {
+    let mut world = World::new(Limits { stall_timeout: FOR_EVER, ..Limits::default() }).await;
+    world.fill().await;
+    let mut client = world.connect_stranger();
+    begin(&mut client, &format!("{CONFIGMAPS}?watch=1&timeoutSeconds=1")).await;
+    world.all_end().await;
 }

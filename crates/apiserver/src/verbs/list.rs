@@ -22,6 +22,9 @@ use crate::request::list_options::{ListOptions, VersionMatch};
 /// Objects read from the store at once.
 const CHUNK: usize = 500;
 
+/// Objects are put together until a piece of the answer has this size.
+const PIECE: usize = 64 << 10;
+
 pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     let options = ListOptions::from_query(&call.query)?;
     if call.resource_type.is_component_status() {
@@ -52,43 +55,48 @@ fn stream(
     struct State {
         frame: ListFrame,
         reader: Reader,
-        pending: Option<Vec<Stored>>,
+        /// What is read and not yet written.
+        page: std::vec::IntoIter<Stored>,
         opened: bool,
         items: bool,
         closed: bool,
     }
-    let state = State { frame, reader, pending: Some(first), opened: false, items: false, closed: false };
+    impl State {
+        /// The next piece: who does not read on keeps one of these and what is left of a page.
+        async fn piece(&mut self) -> Result<Bytes, Error> {
+            let mut out = BytesMut::with_capacity(PIECE);
+            if !std::mem::replace(&mut self.opened, true) {
+                out.extend_from_slice(&self.frame.opening());
+            } else if self.page.as_slice().is_empty() && !self.reader.done() {
+                self.page = self.reader.next().await?.into_iter();
+            }
+            while out.len() < PIECE
+                && let Some(item) = self.page.next()
+            {
+                if std::mem::replace(&mut self.items, true) {
+                    out.extend_from_slice(b",");
+                }
+                self.frame.write_item(&mut out, &item.value)?;
+            }
+            if self.page.as_slice().is_empty() && self.reader.done() {
+                self.closed = true;
+                out.extend_from_slice(&self.frame.closing(&self.reader.metadata()));
+            }
+            Ok(out.freeze())
+        }
+    }
+    let page = first.into_iter();
+    let state = State { frame, reader, page, opened: false, items: false, closed: false };
     futures::stream::unfold(state, |mut state| async move {
         if state.closed {
             return None;
         }
-        let mut out = BytesMut::with_capacity(64 << 10);
-        if !std::mem::replace(&mut state.opened, true) {
-            out.extend_from_slice(&state.frame.opening());
-        }
-        let items = match state.pending.take() {
-            Some(items) => items,
-            None => match state.reader.next().await {
-                Ok(items) => items,
-                Err(error) => {
-                    tracing::warn!(%error, "a list ended early");
-                    return Some((Err(Aborted), State { closed: true, ..state }));
-                }
-            },
-        };
-        for item in &items {
-            if std::mem::replace(&mut state.items, true) {
-                out.extend_from_slice(b",");
-            }
-            if state.frame.write_item(&mut out, &item.value).is_err() {
-                return Some((Err(Aborted), State { closed: true, ..state }));
-            }
-        }
-        if state.reader.done() {
+        let piece = state.piece().await.map_err(|error| {
+            tracing::warn!(%error, "a list ended early");
             state.closed = true;
-            out.extend_from_slice(&state.frame.closing(&state.reader.metadata()));
-        }
-        Some((Ok(out.freeze()), state))
+            Aborted
+        });
+        Some((piece, state))
     })
     .boxed()
 }

@@ -9,13 +9,13 @@ use http::Response;
 use model::Revision;
 use model::error::Error;
 use process::Shutdown;
-use store::{Store, Watch, WatchScope};
+use store::{Store, Stored, Watch, WatchScope};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 
 use super::list::{Reader, check_reached};
 use super::scope::scope;
 use super::{Call, store_error, too_old};
-use crate::body::{Aborted, Body};
+use crate::body::{Aborted, Body, Ends};
 use crate::definitions::Catalog;
 use crate::definitions::indexing::has_fields;
 use crate::limits::dice;
@@ -43,7 +43,8 @@ pub async fn watch(call: Call) -> Result<Response<Body>, Error> {
     let phase = match options.start {
         WatchStart::State(fresh) => {
             check_reached(&store, fresh).await?;
-            Phase::State(Box::new(Reader::of_state(&call, &scope)), watch_scope)
+            let reader = Reader::of_state(&call, &scope);
+            Phase::State(Box::new(State { reader, page: Vec::new().into_iter() }), watch_scope)
         }
         WatchStart::After(revision) => Phase::Live(begin(&store, watch_scope, revision).await?),
         WatchStart::Now => {
@@ -54,12 +55,14 @@ pub async fn watch(call: Call) -> Result<Response<Body>, Error> {
     let frame = EventFrame::new(&call)?;
     let content_type = frame.content_type();
     let feed = Feed::new(&call, phase, frame, &options);
+    let ends = Ends(feed.end);
     let events = futures::stream::unfold(feed, |mut feed| async move {
         feed.next().await.map(|piece| (Ok::<_, Aborted>(piece), feed))
     });
     Ok(Response::builder()
         .header(http::header::CONTENT_TYPE, content_type)
         .header(http::header::CACHE_CONTROL, "no-cache, private")
+        .extension(ends)
         .body(Body::stream(events.boxed()))
         .expect("the headers are constants"))
 }
@@ -76,17 +79,25 @@ async fn begin(store: &Store, scope: WatchScope, from: Revision) -> Result<Watch
 /// Where a watch is.
 enum Phase {
     /// It sends the present objects as ADDED.
-    State(Box<Reader>, WatchScope),
+    State(Box<State>, WatchScope),
     /// It sends changes as they come.
     Live(Watch),
     /// It has sent its last event.
     Over,
 }
 
+/// The present objects, as far as they are not yet sent.
+struct State {
+    reader: Reader,
+    page: std::vec::IntoIter<Stored>,
+}
+
 /// The source of one watch's bytes.
 struct Feed {
     store: Store,
     phase: Phase,
+    /// Changes that were read and not yet sent: few, for the store gives them in small portions.
+    pending: std::vec::IntoIter<store::Event>,
     frame: EventFrame,
     bookmarks: Option<Interval>,
     end: Instant,
@@ -121,6 +132,7 @@ impl Feed {
         Self {
             store: call.api.store.clone(),
             phase,
+            pending: Vec::new().into_iter(),
             frame,
             bookmarks,
             end: now + time.min(LONGEST),
@@ -153,13 +165,18 @@ impl Feed {
 
     /// A piece of the present state; after the last one the bookmark that says so, and on to the changes.
     async fn state(&mut self) -> Result<Bytes, Error> {
-        let Phase::State(reader, scope) = &mut self.phase else { return Ok(Bytes::new()) };
-        let items = reader.next().await?;
+        let Phase::State(state, scope) = &mut self.phase else { return Ok(Bytes::new()) };
+        let State { reader, page } = &mut **state;
+        if page.as_slice().is_empty() {
+            *page = reader.next().await?.into_iter();
+        }
         let mut out = Vec::new();
-        for item in &items {
+        while out.len() < PIECE
+            && let Some(item) = page.next()
+        {
             self.frame.write_stored(&mut out, EventName::Added, &item.value)?;
         }
-        if reader.done() {
+        if reader.done() && page.as_slice().is_empty() {
             let revision = reader.revision();
             let watch = begin(&self.store, scope.clone(), revision).await?;
             self.phase = Phase::Live(watch);
@@ -172,6 +189,9 @@ impl Feed {
 
     /// The next changes, a bookmark, or the end.
     async fn live(&mut self) -> Result<Bytes, Error> {
+        if !self.pending.as_slice().is_empty() {
+            return self.piece().await;
+        }
         let Phase::Live(watch) = &mut self.phase else { return Ok(Bytes::new()) };
         let tick = async {
             match &mut self.bookmarks {
@@ -220,12 +240,29 @@ impl Feed {
         if let Some(catalog) = &self.followed {
             catalog.follows_all(events.iter().map(|event| event.change.revision)).await?;
         }
-        if let [event] = events.as_slice() {
-            return self.frame.shared(event).await;
+        self.pending = events.into_iter();
+        self.piece().await
+    }
+
+    /// The next of the changes that were read, in one piece of bounded size.
+    async fn piece(&mut self) -> Result<Bytes, Error> {
+        if self.shutdown.is_requested() || Instant::now() >= self.end {
+            // No bookmark: what it would claim was not sent.
+            self.phase = Phase::Over;
+            return Ok(Bytes::new());
+        }
+        let Some(event) = self.pending.next() else { return Ok(Bytes::new()) };
+        let first = self.frame.shared(&event).await?;
+        // Most come alone, and need no copy.
+        if self.pending.as_slice().is_empty() || first.len() >= PIECE {
+            return Ok(first);
         }
         let mut out = Vec::with_capacity(PIECE);
-        for event in &events {
-            out.extend_from_slice(&self.frame.shared(event).await?);
+        out.extend_from_slice(&first);
+        while out.len() < PIECE
+            && let Some(event) = self.pending.next()
+        {
+            out.extend_from_slice(&self.frame.shared(&event).await?);
         }
         Ok(out.into())
     }

@@ -19,6 +19,7 @@ mod lists;
 mod namespaces;
 mod objects;
 mod openapi;
+mod overload;
 mod policies;
 mod rbac;
 mod services;

@@ -13,8 +13,11 @@ use crate::types::Error;
 /// How many changes a watch takes from memory at once: few enough to hold the lock only for microseconds.
 const CHUNK: usize = 256;
 
+/// How many bytes of values a watch takes at once, but for one change of any size: who does not read on keeps no more than these.
+const CHUNK_BYTES: usize = 256 << 10;
+
 /// How much of the log a watch reads at once.
-const LOG_CHUNK: Bound = Bound { changes: 500, bytes: 4 << 20 };
+const LOG_CHUNK: Bound = Bound { changes: 500, bytes: CHUNK_BYTES };
 
 /// The changes of a scope after a revision, as they come.
 pub struct Watch {
@@ -44,7 +47,8 @@ impl Watch {
                     self.subscription.rung().await;
                     continue;
                 }
-                Found::Recent(changes) => {
+                Found::Recent(mut changes) => {
+                    changes.truncate(fitting(&changes));
                     let through = changes.last().map_or(self.cursor, |change| change.revision);
                     (changes, through)
                 }
@@ -90,6 +94,16 @@ impl Watch {
         let scope = &self.subscription.scope;
         changes.into_iter().filter_map(move |change| Some((scope.kind(&change)?, change)))
     }
+}
+
+/// How many of these changes are taken at once, at least one.
+fn fitting(changes: &[Arc<SharedChange>]) -> usize {
+    let mut bytes = 0;
+    let fits = |change: &&Arc<SharedChange>| {
+        bytes += change.value.len();
+        bytes <= CHUNK_BYTES
+    };
+    changes.iter().take_while(fits).count().max(1)
 }
 
 impl Drop for Watch {
