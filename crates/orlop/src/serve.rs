@@ -95,7 +95,7 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     let listener = config.listen.bind().await?;
     let local = listener.local_addr()?;
     let address = config.listen.for_clients(local.port());
-    files::create_private_folder(&config.data).map_err(|reason| unwritable(&config.data, &reason))?;
+    prepare_folder(&config.data).map_err(|reason| unwritable(&config.data, &reason))?;
 
     let shutdown = supervisor.shutdown();
     let renewal = Renewal {
@@ -153,6 +153,16 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
     let welcome = Welcome { address, kubeconfig: renewal.kubeconfig.clone() };
     supervisor.start("the renewal of certificates", renewal.run(serving, shutdown));
     Ok(Started { welcome, store, log })
+}
+
+/// Makes the data directory, and takes the rights of others from keys that an older version or a copy left wider.
+fn prepare_folder(data: &Path) -> io::Result<()> {
+    files::create_private_folder(data)?;
+    files::warn_if_open(data);
+    for key in ["ca.key", "server.key", "admin.key", "sa.key"] {
+        files::restrict(&data.join("pki").join(key));
+    }
+    Ok(())
 }
 
 /// Whom the server trusts, and what it shows.

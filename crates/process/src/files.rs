@@ -1,7 +1,7 @@
 //! Files that are either as they were or as they shall be, whatever happens while they are written.
 
 use std::{
-    fs::{DirBuilder, File, Permissions},
+    fs::{self, DirBuilder, File, Permissions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::Path,
@@ -24,6 +24,30 @@ pub enum Access {
 /// When the operating system refuses.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Logs a warning where other users of the machine can list or enter a folder. The files in it are private all the same; what a
+/// person puts beside them may not be.
+pub fn warn_if_open(folder: &Path) {
+    let Ok(found) = fs::metadata(folder) else { return };
+    let mode = found.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let mode = format!("{mode:04o}");
+        tracing::warn!(path = %folder.display(), mode, "the data directory is open to other users; restrict it with chmod 700");
+    }
+}
+
+/// Takes the rights of group and others away from a file that has any. One that is missing is left to whoever makes it; one that
+/// belongs to another user (a mounted secret, for example) stays as it is, which the log says.
+pub fn restrict(path: &Path) {
+    let Ok(found) = fs::metadata(path) else { return };
+    let mode = found.permissions().mode();
+    if mode & 0o077 == 0 {
+        return;
+    }
+    if let Err(error) = fs::set_permissions(path, Permissions::from_mode(mode & 0o700)) {
+        tracing::warn!(path = %path.display(), %error, "cannot restrict the mode of a private file; other users can read it");
+    }
 }
 
 /// Puts `bytes` where `path` is, in one step: a reader sees the old file or the new one, also after a power cut.
@@ -65,8 +89,6 @@ fn folder(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -98,6 +120,20 @@ mod tests {
             fs::create_dir_all(occupied.join("child")).unwrap();
             write(&occupied, b"new", Access::Public).unwrap_err();
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_file_with_wider_rights_is_restricted_to_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        restrict(&path);
+        for (wide, narrow) in [(0o666, 0o600), (0o440, 0o400), (0o600, 0o600)] {
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(wide)).unwrap();
+            restrict(&path);
+            assert_eq!(mode(&path), narrow);
+            fs::remove_file(&path).unwrap();
         }
     }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use process::{Shutdown, Supervisor, logging, shutdown};
+use process::{Shutdown, Supervisor, files, logging, shutdown};
 
 use self::config::Config;
 use self::databases::Databases;
@@ -74,6 +74,7 @@ async fn serve(config: Config) -> Result<()> {
     let databases = Arc::new(Databases::new(config.folder, config.durability));
     // Here, not when the first server asks: a folder that cannot be used, or that another process uses, ends the start.
     databases.of(USUAL_PREFIX).await?;
+    files::warn_if_open(databases.folder());
     let tls = config.tls.as_ref();
     for address in &config.listen {
         let listener = address.address.bind().await?;

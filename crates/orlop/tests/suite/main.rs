@@ -9,6 +9,7 @@ mod drop_in;
 mod endpoints;
 mod errands;
 mod failures;
+mod file_modes;
 mod housekeeping;
 mod kube_rs;
 mod kubectl;

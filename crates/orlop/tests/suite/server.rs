@@ -31,8 +31,19 @@ pub struct Server {
 impl Server {
     /// Starts `orlop ROLE --data FOLDER --listen 127.0.0.1:0 ARGUMENTS` and waits until it is ready.
     pub async fn start(role: &str, folder: &Path, arguments: &[&str]) -> Self {
+        Self::start_as(orlop(), role, folder, arguments).await
+    }
+
+    /// The same under another umask than the test's.
+    pub async fn start_with_umask(umask: &str, role: &str, folder: &Path) -> Self {
+        let mut shell = without_settings(Command::new("sh"));
+        shell.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_orlop")]);
+        Self::start_as(shell, role, folder, &[]).await
+    }
+
+    async fn start_as(mut program: Command, role: &str, folder: &Path, arguments: &[&str]) -> Self {
         let log = folder.with_extension("log");
-        let mut process = orlop()
+        let mut process = program
             .args([role, "--listen", "127.0.0.1:0", "--data"])
             .arg(folder)
             .args(arguments)
@@ -74,7 +85,10 @@ impl Server {
 
 /// The binary, without settings of the machine that the test runs on.
 fn orlop() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_orlop"));
+    without_settings(Command::new(env!("CARGO_BIN_EXE_orlop")))
+}
+
+fn without_settings(mut command: Command) -> Command {
     command.env_remove("ORLOP_POSTGRES").env_remove("RUST_BACKTRACE").stdin(Stdio::null());
     command
 }

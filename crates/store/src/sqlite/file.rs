@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::backend::{blocking, keep_statements};
 use super::error::{closed, open_failed, unavailable};
 use super::lock::Lock;
-use super::{Durability, FileOptions, schema};
+use super::{Durability, FileOptions, private, schema};
 use crate::types::Error;
 
 /// Connections for look-ups. They are held for microseconds, so two are enough for many cores.
@@ -72,6 +72,8 @@ impl FileDatabase {
         let name = options.path.display().to_string();
         let lock = Lock::take(&options.path, &name)?;
         not_lost(options, &name)?;
+        private::prepare(&options.path)
+            .map_err(|error| open_failed(&name, &Error::Unavailable { reason: error.to_string() }))?;
         let failed = |error| open_failed(&name, &unavailable(error));
         let is_new = length(&options.path) == 0;
         let mut writer = connect(options, OpenFlags::SQLITE_OPEN_CREATE)?;
@@ -216,9 +218,7 @@ impl Drop for Loan {
 /// SQLite takes a file that is missing or empty (for which it also takes one byte) for a new database, and throws the log of the
 /// old one away.
 fn not_lost(options: &FileOptions, name: &str) -> Result<(), Error> {
-    let mut log = options.path.as_os_str().to_owned();
-    log.push("-wal");
-    if length(&options.path) <= 1 && length(Path::new(&log)) > 0 {
+    if length(&options.path) <= 1 && length(&private::beside(&options.path, "-wal")) > 0 {
         return Err(Error::Open {
             reason: format!(
                 "{name} is empty or missing, but its write-ahead log {name}-wal is there: restore both from a backup, \

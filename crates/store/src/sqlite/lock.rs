@@ -1,9 +1,10 @@
 //! The file beside the database: it keeps other processes out, and tells why the disk takes no writes.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Seek, Write};
 use std::path::Path;
 
+use super::private;
 use crate::types::Error;
 
 /// A lock on a database. It ends with this value, or with the process.
@@ -15,16 +16,11 @@ impl Lock {
     /// Locks the database at `path`, which people know as `name`. The lock is on a file beside it, because SQLite has its own locks
     /// on the database itself.
     pub fn take(path: &Path, name: &str) -> Result<Self, Error> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".lock");
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).open(&beside).map_err(|error| {
-                Error::Open {
-                    reason: format!(
-                        "{name} cannot be used: {error}; its folder has to exist and to be writable"
-                    ),
-                }
-            })?;
+        let beside = private::beside(path, ".lock");
+        let file = private::open(&beside).map_err(|error| Error::Open {
+            reason: format!("{name} cannot be used: {error}; its folder has to exist and to be writable"),
+        })?;
+        private::restrict(&beside);
         match file.try_lock() {
             Ok(()) => Ok(Self { file }),
             Err(TryLockError::WouldBlock) => Err(Error::Open {

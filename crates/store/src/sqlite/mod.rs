@@ -6,6 +6,7 @@ mod error;
 mod file;
 mod list;
 mod lock;
+mod private;
 mod read;
 mod schema;
 mod write;
