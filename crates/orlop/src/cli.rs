@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
-use crate::{access::AccessArgs, audit::AuditArgs, go_flags};
+use crate::{access::AccessArgs, audit::AuditArgs, go_flags, postgres::PostgresArgs};
 
 /// A Kubernetes control plane in one program, with all of its state in SQL
 #[derive(Debug, Parser)]
@@ -70,6 +70,7 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   orlop serve --listen 192.0.2.7:6443
   orlop serve --postgres postgres://orlop@db.example.org/orlop --data /var/lib/orlop
+  orlop serve --postgres-file /etc/orlop/postgres --data /var/lib/orlop
   orlop serve --client-ca-file ca.crt --token-auth-file tokens.csv";
 
 /// What the API server takes.
@@ -81,12 +82,11 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
 
-    /// Keep the objects in this PostgreSQL database instead of DIR/orlop.db: postgres://USER[:PASSWORD]@HOST/DATABASE
-    #[arg(long, value_name = "URL", env = "ORLOP_POSTGRES", hide_env_values = true)]
-    pub(crate) postgres: Option<String>,
+    #[command(flatten)]
+    pub(crate) postgres: PostgresArgs,
 
     /// What an acknowledged write in DIR/orlop.db survives
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, conflicts_with = "postgres")]
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, conflicts_with_all = ["postgres", "postgres_file"])]
     pub(crate) durability: DurabilityArg,
 
     /// Trust client certificates of the authorities in this PEM file, too

@@ -18,6 +18,7 @@ use crate::{
     audit::Auditing,
     cli::ServeArgs,
     controllers,
+    postgres::PostgresUrl,
     tokens::{self, StaticToken},
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     pub(crate) listen: ListenAddress,
     pub(crate) database: Database,
+    /// What the log says at the start: settings that are understood but unsafe.
+    pub(crate) warnings: Vec<String>,
     /// A PEM bundle of authorities beside our own, known to be one; may be empty.
     pub(crate) client_ca: Vec<u8>,
     pub(crate) tokens: Vec<StaticToken>,
@@ -55,16 +58,6 @@ pub(crate) enum Database {
     Postgres(PostgresUrl),
 }
 
-/// An address that may contain a password, and so is never shown.
-#[derive(PartialEq, Eq)]
-pub(crate) struct PostgresUrl(pub(crate) String);
-
-impl std::fmt::Debug for PostgresUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PostgresUrl(…)")
-    }
-}
-
 impl Config {
     /// Checks the arguments and reads the files that they name. `environment` looks up a variable.
     pub(crate) fn new(args: ServeArgs, environment: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
@@ -84,11 +77,15 @@ impl Config {
             .context("the admission plugins cannot be switched so")?;
         let controllers =
             Selection::new(&args.controllers, CONTROLLERS, controllers::OWN).context("--controllers")?;
+        let postgres = postgres.given(&environment)?;
         let data = data.folder(environment)?;
         let data = std::path::absolute(&data).with_context(|| format!("{} is no folder", data.display()))?;
-        let database = match postgres {
-            None => Database::Sqlite { path: data.join("orlop.db"), durability: durability.into() },
-            Some(url) => Database::Postgres(PostgresUrl(url)),
+        let (database, warnings) = match postgres {
+            None => {
+                let path = data.join("orlop.db");
+                (Database::Sqlite { path, durability: durability.into() }, Vec::new())
+            }
+            Some(given) => (Database::Postgres(given.address), given.warnings),
         };
         let client_ca = match client_ca_file {
             None => Vec::new(),
@@ -110,6 +107,7 @@ impl Config {
             data,
             listen: listen.listen,
             database,
+            warnings,
             client_ca,
             tokens,
             controllers,
@@ -147,7 +145,9 @@ mod tests {
         let path = "/data/orlop.db".into();
         assert_eq!(embedded.database, Database::Sqlite { path, durability: Durability::Full });
         let server = config(&["--postgres", "postgres://me:secret@db/x"]).unwrap();
-        assert_eq!(server.database, Database::Postgres(PostgresUrl("postgres://me:secret@db/x".to_owned())));
+        let url = "postgres://me:secret@db/x".to_owned();
+        let passfile = Some("/home/me".into());
+        assert_eq!(server.database, Database::Postgres(PostgresUrl { url, passfile }));
         assert!(!format!("{server:?}").contains("secret"));
     }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use prometheus_client::registry::Registry;
 use store::{Engine, FileOptions, Metrics, Options, Postgres, PostgresOptions, Sqlite, Store};
 
-use crate::config::{Database, PostgresUrl};
+use crate::{config::Database, postgres::PostgresUrl};
 
 /// Opens the database, makes or migrates it where needed, and starts the store on it.
 pub(crate) async fn open(database: &Database, metrics: &mut Registry) -> Result<Store> {
@@ -17,8 +17,10 @@ pub(crate) async fn open(database: &Database, metrics: &mut Registry) -> Result<
             // Opening may run migrations: not on a thread that serves others.
             Arc::new(tokio::task::spawn_blocking(move || Sqlite::open(&options)).await??)
         }
-        Database::Postgres(PostgresUrl(url)) => {
-            Arc::new(Postgres::open(url, &PostgresOptions::default()).await?)
+        Database::Postgres(PostgresUrl { url, passfile }) => {
+            let mut options = PostgresOptions::default();
+            options.passfile.clone_from(passfile);
+            Arc::new(Postgres::open(url, &options).await?)
         }
     };
     Ok(Store::open(engine, Options::default(), &Metrics::new(metrics)).await?)

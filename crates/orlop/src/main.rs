@@ -11,6 +11,7 @@ mod etcd;
 mod go_flags;
 mod kube_apiserver;
 mod kubeconfig;
+mod postgres;
 mod renewal;
 mod serve;
 mod tokens;

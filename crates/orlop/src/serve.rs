@@ -45,6 +45,7 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         Some(endpoint) => Some(Traces::to(endpoint, "orlop", env!("CARGO_PKG_VERSION"))?),
     };
     logging::install(&config.log, traces.as_ref())?;
+    config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let result = serve(&config).await;
     if let Some(traces) = traces {
         traces.finish();

@@ -14,8 +14,8 @@ use store::Durability;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::config::{Database, PostgresUrl};
 use crate::database;
+use crate::{config::Database, postgres::PostgresUrl};
 
 /// Far more than the end of a namespace takes on a busy machine; only a test that fails waits for it.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -140,6 +140,6 @@ async fn a_namespace_that_ends_while_clients_fill_it_keeps_nothing() {
 async fn a_namespace_that_ends_while_clients_of_two_servers_fill_it_keeps_nothing() {
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();
-    let database = || Database::Postgres(PostgresUrl(url.clone()));
+    let database = || Database::Postgres(PostgresUrl { url: url.clone(), passfile: None });
     check(&[database(), database()]).await;
 }

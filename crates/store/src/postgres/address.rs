@@ -1,6 +1,6 @@
 //! Where the database is, read from a URL, and how to connect to it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -8,6 +8,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::passfile;
 use super::tls::{self, Check};
 use crate::types::Error;
 
@@ -25,6 +26,8 @@ pub struct Address {
     tls: MakeRustlsConnect,
     /// For messages: host, port and database, without the credentials.
     place: String,
+    /// The password file that the address names.
+    passfile: Option<PathBuf>,
 }
 
 impl Address {
@@ -37,11 +40,14 @@ impl Address {
         let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
         let mut encryption = Encryption { mode: SslMode::Prefer, check: Check::Nothing, roots: None };
         let mut others = Vec::new();
+        let mut passfile = None;
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             if !parameter.contains('=') {
                 return Err(malformed("a parameter of it has no value"));
             }
-            if !encryption.take(parameter)? {
+            if let Some(file) = parameter.strip_prefix("passfile=") {
+                passfile = Some(file_name("passfile", file)?);
+            } else if !encryption.take(parameter)? {
                 others.push(parameter);
             }
         }
@@ -61,7 +67,33 @@ impl Address {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
         let tls = MakeRustlsConnect::new(encryption.client()?);
-        Ok(Self { place: place(&config), config, tls })
+        Ok(Self { place: place(&config), config, tls, passfile })
+    }
+
+    /// Takes a password that the address lacks from its password file, or from this one where it names none.
+    pub fn with_passfile(mut self, default: Option<&Path>) -> Self {
+        if let Some(file) = self.passfile.as_deref().or(default) {
+            passfile::apply(file, &mut self.config);
+        }
+        self
+    }
+
+    /// Whether the address itself has a password.
+    pub fn has_password(&self) -> bool {
+        self.config.get_password().is_some()
+    }
+
+    /// Hosts on other machines with which the connection may be unencrypted.
+    pub fn unprotected_hosts(&self) -> Vec<String> {
+        if self.config.get_ssl_mode() == SslMode::Require {
+            return Vec::new();
+        }
+        let names = self.config.get_hosts().iter().filter_map(|host| match host {
+            Host::Tcp(name) => Some(name.clone()),
+            Host::Unix(_) => None,
+        });
+        let addresses = self.config.get_hostaddrs().iter().map(ToString::to_string);
+        names.chain(addresses).filter(|host| !is_local(host)).collect()
     }
 
     /// How to connect, for a session that does this.
@@ -111,9 +143,7 @@ impl Encryption {
                 };
             }
             "sslrootcert" => {
-                let path = percent_decode_str(value).decode_utf8();
-                let path = path.map_err(|_| malformed("its sslrootcert is not UTF-8"))?;
-                self.roots = Some(PathBuf::from(path.as_ref()));
+                self.roots = Some(file_name("sslrootcert", value)?);
             }
             _ => return Ok(false),
         }
@@ -133,6 +163,17 @@ impl Encryption {
             }),
         }
     }
+}
+
+/// A file that a parameter names.
+fn file_name(parameter: &str, value: &str) -> Result<PathBuf, Error> {
+    let path = percent_decode_str(value).decode_utf8();
+    let path = path.map_err(|_| malformed(&format!("its {parameter} is not UTF-8")))?;
+    Ok(PathBuf::from(path.as_ref()))
+}
+
+fn is_local(host: &str) -> bool {
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn malformed(what: &str) -> Error {

@@ -6,7 +6,7 @@
 //!
 //! The address may say `sslmode` and `sslrootcert`, which mean what they mean to every PostgreSQL client: without them the
 //! connection is encrypted if the server can (`prefer`); `require` insists on it; `verify-full` with `sslrootcert=FILE` also
-//! verifies that it is the right server.
+//! verifies that it is the right server. `passfile` names a password file in libpq's format.
 
 mod address;
 mod advance;
@@ -18,6 +18,7 @@ mod gets;
 mod limits;
 mod list;
 mod locks;
+mod passfile;
 mod read;
 mod readers;
 mod rows;
@@ -27,6 +28,7 @@ mod terms;
 mod tls;
 mod write;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,12 +57,33 @@ pub struct PostgresOptions {
     pub poll: Duration,
     /// Whether to listen for notifications of commits. Without, other servers' commits are noticed by the poll alone.
     pub listen: bool,
+    /// The password file, in libpq's format, where the address names none.
+    pub passfile: Option<PathBuf>,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { readers: 4, poll: Duration::from_secs(1), listen: true }
+        Self { readers: 4, poll: Duration::from_secs(1), listen: true, passfile: None }
     }
+}
+
+/// Properties of an address that matter to who may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// Whether the address itself has a password.
+    pub has_password: bool,
+    /// Hosts on other machines with which the connection may be unencrypted.
+    pub unprotected_hosts: Vec<String>,
+}
+
+/// Looks at an address without connecting to it.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn inspect(url: &str) -> Result<Inspection, Error> {
+    let address = Address::parse(url)?;
+    let (has_password, unprotected_hosts) = (address.has_password(), address.unprotected_hosts());
+    Ok(Inspection { has_password, unprotected_hosts })
 }
 
 /// A PostgreSQL database.
@@ -76,7 +99,8 @@ pub struct Postgres {
 impl Postgres {
     /// Connects to a database, given as `postgres://user:password@host:port/database`, and sets it up if it is new.
     pub async fn open(url: &str, options: &PostgresOptions) -> Result<Self, Error> {
-        let connector = Arc::new(Connector::new(Address::parse(url)?));
+        let address = Address::parse(url)?.with_passfile(options.passfile.as_deref());
+        let connector = Arc::new(Connector::new(address));
         let address = connector.address();
         let mut session =
             connector.connect("opens", None).await.map_err(|failure| failure.on_open(address))?;
