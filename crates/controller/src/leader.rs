@@ -8,7 +8,7 @@ use process::Shutdown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::watch::{Event, Listener, Target};
 use crate::{Kind, Objects, Result, Sources, Watches};
@@ -18,8 +18,10 @@ const LEASES: Kind = Kind { group: "coordination.k8s.io", version: "v1", kind: "
 const DURATION: Duration = Duration::from_secs(5);
 /// How often it is renewed.
 const RENEWAL: Duration = Duration::from_millis(1500);
-/// How long its holder works without a renewal: it has stopped before another may begin.
+/// How long the holder works without a renewal; then the work is asked to stop.
 const PATIENCE: Duration = Duration::from_millis(3500);
+/// When work that does not stop by itself is dropped, counted from the last renewal: with a margin before another process may begin.
+const CUT_OFF: Duration = Duration::from_millis(4500);
 /// How long to wait after a request that failed.
 const RETRY: Duration = Duration::from_millis(300);
 
@@ -65,7 +67,7 @@ struct Sight {
     at: Instant,
 }
 
-/// What who does not hold the lease does.
+/// The next action of a candidate that does not hold the lease.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     Take,
@@ -78,8 +80,8 @@ fn decide(sight: &Sight, now: Instant) -> Step {
     if spec.holder_identity.is_empty() || end <= now { Step::Take } else { Step::Wait(end) }
 }
 
-/// Does the work whenever this process holds the lease, until a stop is requested. The work is asked to stop, and has ended,
-/// before another process begins with it.
+/// Does the work whenever this process holds the lease, until a stop is requested. The work is asked to stop when the lease is not
+/// renewed, and is dropped where it does not: it has ended before another process begins with it, whatever hangs.
 pub async fn lead<W: Future<Output = ()>>(lease: Lease, shutdown: Shutdown, work: impl Fn(Shutdown) -> W) {
     let sources = Sources::default();
     let (sights, mut sight) = watch::channel(None);
@@ -93,25 +95,37 @@ pub async fn lead<W: Future<Output = ()>>(lease: Lease, shutdown: Shutdown, work
             taken = lease.take(&mut sight) => taken,
         };
         tracing::info!(lease = lease.name, holder = lease.holder, "this process runs the controllers");
-        let turn = Shutdown::new();
-        let mut working = std::pin::pin!(work(turn.clone()));
-        let end = async {
-            tokio::select! {
-                () = &mut stop => true,
-                () = lease.keep(&taken) => false,
+        match lease.hold(taken, stop.as_mut(), &work).await {
+            End::OfWork => return,
+            End::Stopped => return lease.release().await,
+            End::Lost if shutdown.is_requested() => return,
+            End::Lost => {
+                tracing::warn!(
+                    lease = lease.name,
+                    "the lease was lost; another process may run the controllers"
+                );
             }
-        };
-        let is_stopped = tokio::select! {
-            is_stopped = end => is_stopped,
-            () = &mut working => return,
-        };
-        turn.request();
-        working.await;
-        if is_stopped {
-            return lease.release().await;
         }
-        tracing::warn!(lease = lease.name, "the lease was lost; another process may run the controllers");
     }
+}
+
+/// Why a holder does not hold the lease any more.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// The work is done.
+    OfWork,
+    /// A stop was requested, and the work has ended while the lease was held.
+    Stopped,
+    /// The lease was not renewed in time. The work has ended, or was dropped.
+    Lost,
+}
+
+/// A lease that this process has got.
+#[derive(Debug)]
+struct Taken {
+    seen: Seen,
+    /// Before the request that took it was sent: for others it is good for longer.
+    at: Instant,
 }
 
 impl Lease {
@@ -119,20 +133,58 @@ impl Lease {
         Objects::new(&self.client, &LEASES.resource(), Some(self.namespace))
     }
 
+    /// Does the work while the lease is renewed.
+    async fn hold<W: Future<Output = ()>>(
+        &self,
+        taken: Taken,
+        stop: impl Future<Output = ()>,
+        work: impl Fn(Shutdown) -> W,
+    ) -> End {
+        let turn = Shutdown::new();
+        let mut working = std::pin::pin!(work(turn.clone()));
+        let mut keeping = std::pin::pin!(self.keep(taken));
+        let lost = tokio::select! {
+            () = &mut working => return End::OfWork,
+            renewed = &mut keeping => Some(renewed),
+            () = stop => None,
+        };
+        turn.request();
+        // Until the work has ended the lease is kept.
+        let renewed = match lost {
+            Some(renewed) => renewed,
+            None => tokio::select! {
+                () = &mut working => return End::Stopped,
+                renewed = &mut keeping => renewed,
+            },
+        };
+        if timeout_at(renewed + CUT_OFF, working).await.is_err() {
+            tracing::error!(
+                lease = self.name,
+                "cannot stop the controllers before the lease expires; dropping them"
+            );
+        }
+        End::Lost
+    }
+
     /// Waits until this process holds the lease.
-    async fn take(&self, sight: &mut watch::Receiver<Option<Sight>>) -> Seen {
+    async fn take(&self, sight: &mut watch::Receiver<Option<Sight>>) -> Taken {
         loop {
             let known = sight.borrow_and_update().clone();
             let step = known.as_ref().map(|known| (decide(known, Instant::now()), known));
             match step {
-                Some((Step::Take, known)) => match self.write(known.seen.as_ref(), &self.holder).await {
-                    Ok(taken) => return taken,
-                    Err(error) => {
-                        tracing::debug!(%error, "the lease was not taken");
-                        // The one who was faster is seen in a moment.
-                        let _ = tokio::time::timeout(RETRY, sight.changed()).await;
+                Some((Step::Take, known)) => {
+                    let at = Instant::now();
+                    // An answer that comes later is of a lease that has run out by then.
+                    match timeout(PATIENCE, self.write(known.seen.as_ref(), &self.holder)).await {
+                        Ok(Ok(seen)) => return Taken { seen, at },
+                        Ok(Err(error)) => {
+                            tracing::debug!(%error, "the lease was not taken");
+                            // The one who was faster is seen in a moment.
+                            let _ = timeout(RETRY, sight.changed()).await;
+                        }
+                        Err(_) => tracing::debug!("taking the lease took too long"),
                     }
-                },
+                }
                 Some((Step::Wait(end), _)) => tokio::select! {
                     _ = sight.changed() => {}
                     () = sleep_until(end) => {}
@@ -142,31 +194,32 @@ impl Lease {
         }
     }
 
-    /// Renews the lease until that fails for too long.
-    async fn keep(&self, taken: &Seen) {
-        let mut last = taken.clone();
-        let mut renewed = Instant::now();
+    /// Renews the lease until that fails for too long, or somebody else has it. Gives the time of the last renewal: nothing here
+    /// waits longer than the patience that is left from then.
+    async fn keep(&self, Taken { seen: mut last, at: mut renewed }: Taken) -> Instant {
         let mut delay = RENEWAL;
         loop {
-            sleep(delay).await;
-            let begun = Instant::now();
-            let left = (renewed + PATIENCE).saturating_duration_since(begun);
-            match tokio::time::timeout(left, self.write(Some(&last), &self.holder)).await {
-                Ok(Ok(seen)) => (last, renewed, delay) = (seen, begun, RENEWAL),
-                Ok(Err(error)) => {
-                    tracing::debug!(%error, "the lease was not renewed");
-                    // Somebody has touched it: what is left is ours only if it still says so.
-                    match self.objects().get::<Seen>(self.name).await {
-                        Ok(Some(seen)) if seen.spec.holder_identity == self.holder => last = seen,
-                        Ok(_) => return,
-                        Err(_) => {}
+            let end = renewed + PATIENCE;
+            let renewal = async {
+                sleep(delay).await;
+                let begun = Instant::now();
+                match self.write(Some(&last), &self.holder).await {
+                    Ok(seen) => Kept::Renewed(seen, begun),
+                    Err(error) => {
+                        tracing::debug!(%error, "the lease was not renewed");
+                        // Somebody has touched it: what is left is ours only if it still says so.
+                        match self.objects().get::<Seen>(self.name).await {
+                            Ok(Some(seen)) if seen.spec.holder_identity == self.holder => Kept::Touched(seen),
+                            Ok(_) => Kept::Lost,
+                            Err(_) => Kept::Touched(last.clone()),
+                        }
                     }
-                    delay = RETRY;
                 }
-                Err(_) => return,
-            }
-            if renewed.elapsed() >= PATIENCE {
-                return;
+            };
+            match timeout_at(end, renewal).await {
+                Ok(Kept::Renewed(seen, begun)) => (last, renewed, delay) = (seen, begun, RENEWAL),
+                Ok(Kept::Touched(seen)) => (last, delay) = (seen, RETRY),
+                Ok(Kept::Lost) | Err(_) => return renewed,
             }
         }
     }
@@ -180,8 +233,10 @@ impl Lease {
             }
             Result::Ok(())
         };
-        if let Err(error) = released.await {
-            tracing::debug!(%error, "the lease was not released; it runs out");
+        match timeout(DURATION, released).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "the lease was not released; it runs out"),
+            Err(_) => tracing::debug!("releasing the lease took too long; it runs out"),
         }
     }
 
@@ -213,6 +268,16 @@ impl Lease {
     }
 }
 
+/// What became of a renewal.
+enum Kept {
+    /// It is good again, from the time on at which the request was sent.
+    Renewed(Seen, Instant),
+    /// It was not renewed, and is still ours as far as is known.
+    Touched(Seen),
+    /// Somebody else has it.
+    Lost,
+}
+
 /// Keeps the lease in sight.
 struct Lookout(watch::Sender<Option<Sight>>);
 
@@ -240,6 +305,14 @@ impl Listener for Lookout {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Poll};
+
+    use bytes::Bytes;
+    use futures::future::BoxFuture;
+    use http::Method;
+    use http_body_util::Full;
+    use tower_service::Service;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -256,5 +329,73 @@ mod tests {
         assert_eq!(decide(&held("other"), at), Step::Wait(end));
         assert_eq!(decide(&held("other"), at + Duration::from_secs(4)), Step::Wait(end));
         assert_eq!(decide(&held("other"), end), Step::Take);
+    }
+
+    /// An API server that hangs: it never answers the methods that are named, and answers the others with 409.
+    #[derive(Clone)]
+    struct Hanging(&'static [Method]);
+
+    impl Service<http::Request<kube::client::Body>> for Hanging {
+        type Response = http::Response<Full<Bytes>>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<'static, std::result::Result<Self::Response, Self::Error>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, request: http::Request<kube::client::Body>) -> Self::Future {
+            if self.0.contains(request.method()) {
+                return Box::pin(std::future::pending());
+            }
+            let status = json!({"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409});
+            let response = http::Response::builder().status(409).body(status.to_string().into());
+            Box::pin(async { Ok(response.unwrap()) })
+        }
+    }
+
+    fn lease(hangs: &'static [Method]) -> (Lease, Taken) {
+        let client = Client::new(Hanging(hangs), "default");
+        let lease = Lease { client, namespace: "kube-system", name: "lease", holder: "us".to_owned() };
+        (lease, Taken { seen: Seen::default(), at: Instant::now() })
+    }
+
+    const ALL: &[Method] = &[Method::GET, Method::PATCH];
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_gives_up_before_its_lease_expires_whatever_request_hangs() {
+        for hangs in [&[Method::PATCH][..], &[Method::GET], ALL] {
+            let (lease, taken) = lease(hangs);
+            let begun = Instant::now();
+            let renewed = timeout(10 * DURATION, lease.keep(taken)).await.expect("it gives up");
+            assert_eq!(renewed, begun, "{hangs:?}");
+            assert!(begun.elapsed() < CUT_OFF, "{hangs:?}: {:?}", begun.elapsed());
+            // Nor does letting it go keep anybody waiting.
+            timeout(10 * DURATION, lease.release()).await.expect("it gives up");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_does_not_stop_is_dropped_before_the_lease_expires() {
+        for is_stopped in [false, true] {
+            let (lease, taken) = lease(ALL);
+            let begun = Instant::now();
+            let stop = async move {
+                if !is_stopped {
+                    std::future::pending::<()>().await;
+                }
+            };
+            let held = lease.hold(taken, stop, |_| std::future::pending());
+            let end = timeout(10 * DURATION, held).await.expect("it gives up");
+            assert_eq!(end, End::Lost);
+            assert!(begun.elapsed() < DURATION, "{:?}", begun.elapsed());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_stops_when_asked_ends_while_the_lease_is_held() {
+        let (lease, taken) = lease(ALL);
+        let work = |turn: Shutdown| async move { turn.requested().await };
+        assert_eq!(lease.hold(taken, std::future::ready(()), work).await, End::Stopped);
     }
 }
