@@ -11,6 +11,7 @@ pub mod logging;
 pub mod pki;
 pub mod shutdown;
 pub mod signing;
+pub mod sockets;
 pub mod supervisor;
 pub mod telemetry;
 pub mod tls;

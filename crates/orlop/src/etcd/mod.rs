@@ -35,6 +35,10 @@ The part of a Kubernetes control plane that keeps the objects, under the name th
 It owns a folder with one SQLite database for each --etcd-prefix, and lends them to any number of `kube-apiserver` of this
 program, which find it by --etcd-servers. It does not speak etcd's own protocol: etcdctl and other clients of etcd are refused.
 
+Without --cert-file it listens in plain text and asks nobody who they are, as etcd does: every user of this machine can read and
+write all objects, Secrets too. With --cert-file, --key-file, --client-cert-auth and --trusted-ca-file only clients with a
+certificate can.
+
 Usage:
   etcd [flags]
   orlop etcd [flags]

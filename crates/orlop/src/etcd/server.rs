@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use process::Shutdown;
+use process::{Shutdown, sockets};
 use rustls::pki_types::UnixTime;
 use store::remote::{self, PROTOCOL, Shared, Stream};
 use tokio::net::{TcpListener, TcpStream};
@@ -78,6 +78,7 @@ async fn connection(
 ) -> io::Result<()> {
     // Answers are small and their readers are waiting.
     stream.set_nodelay(true)?;
+    sockets::detect_loss(&stream)?;
     let Some(Tls { config, clients }) = tls else { return speak(stream, databases, shutdown).await };
     let stream = timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await??;
     if let Some(clients) = clients {

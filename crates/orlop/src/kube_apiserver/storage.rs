@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use process::sockets;
 use rustls::pki_types::ServerName;
 use store::Remote;
 use store::remote::{Connector, PROTOCOL, Stream};
@@ -110,6 +111,7 @@ impl Storage {
     async fn connect_to(&self, server: &EtcdUrl) -> io::Result<Box<dyn Stream>> {
         let stream = TcpStream::connect((server.host.as_str(), server.port)).await?;
         stream.set_nodelay(true)?;
+        sockets::detect_loss(&stream)?;
         match &self.tls {
             Some(tls) if server.is_secure => {
                 let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
