@@ -35,6 +35,16 @@ impl Attributes {
         &self.fields
     }
 
+    /// How many labels and fields there are.
+    pub fn len(&self) -> usize {
+        self.labels.len() + self.fields.len()
+    }
+
+    /// Whether there is neither a label nor a field.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// A compact form for the store: two counted lists of length-prefixed strings.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);

@@ -168,6 +168,12 @@ pub enum Error {
         /// The largest body, in bytes.
         limit: usize,
     },
+    /// The object that the request makes is larger than the store keeps.
+    #[error("Request entity too large: {message}")]
+    ObjectTooLarge {
+        /// The size and the limit.
+        message: String,
+    },
     /// A JSON patch has too many operations.
     #[error(
         "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, got {given}"
@@ -312,7 +318,7 @@ impl Error {
             | Self::ApplyConflict { .. }
             | Self::GenerateNameConflict { .. } => 409,
             Self::Expired { .. } => 410,
-            Self::TooLarge { .. } | Self::TooManyOperations { .. } => 413,
+            Self::TooLarge { .. } | Self::ObjectTooLarge { .. } | Self::TooManyOperations { .. } => 413,
             Self::UnsupportedMediaType { .. } => 415,
             Self::Invalid { .. } => 422,
             Self::TooManyRequests { .. } | Self::DisruptionBudget { .. } => 429,
@@ -338,7 +344,9 @@ impl Error {
             Self::MethodNotAllowed { .. } => "MethodNotAllowed",
             Self::NotAcceptable { .. } | Self::NoRepresentation { .. } => "NotAcceptable",
             Self::UnsupportedMediaType { .. } => "UnsupportedMediaType",
-            Self::TooLarge { .. } | Self::TooManyOperations { .. } => "RequestEntityTooLarge",
+            Self::TooLarge { .. } | Self::ObjectTooLarge { .. } | Self::TooManyOperations { .. } => {
+                "RequestEntityTooLarge"
+            }
             Self::TooManyRequests { .. } | Self::DisruptionBudget { .. } => "TooManyRequests",
             Self::FutureRevision { .. } | Self::Timeout { .. } => "Timeout",
             Self::Internal { .. } => "InternalError",

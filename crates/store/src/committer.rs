@@ -15,6 +15,8 @@ use crate::types::{Error, Write, Written};
 pub(crate) struct BatchLimits {
     pub writes: usize,
     pub bytes: usize,
+    /// Index entries: each is a row, and all other writers wait while it is written.
+    pub entries: usize,
 }
 
 /// Transactions that may wait; more writers wait for a place.
@@ -29,6 +31,7 @@ struct Job {
     /// How many of its steps write: a requirement is free, for many share the object that they require.
     writes: usize,
     size: usize,
+    entries: usize,
     answer: oneshot::Sender<Result<Vec<Written>, Error>>,
     /// Gives its room in the queue back when the job is done.
     _room: OwnedSemaphorePermit,
@@ -62,13 +65,17 @@ impl Queue {
         }
         let size = transaction.iter().map(Write::size).sum::<usize>();
         let writes = transaction.iter().filter(|step| step.writes()).count();
+        let entries = transaction.iter().map(Write::entries).sum::<usize>();
         // A transaction that is larger than the whole queue takes all of its room.
         let room = u32::try_from(size.min(self.room_bytes)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(room).await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
-        let job = Job { transaction, writes, size, answer, _room: room };
+        let job = Job { transaction, writes, size, entries, answer, _room: room };
         self.jobs.send(job).await.map_err(|_| closed())?;
-        answered.await.map_err(|_| closed())?
+        // Every job is answered, unless the committer itself is gone in the middle of it.
+        let unknown =
+            |_| Error::OutcomeUnknown { reason: "the committer ended before it answered".to_owned() };
+        answered.await.map_err(unknown)?
     }
 }
 
@@ -131,12 +138,14 @@ impl Committer {
 
     /// Takes what is queued, as far as it fits in a batch.
     fn fill(&mut self, first: Job, queued: &mut mpsc::Receiver<Job>) -> Vec<Job> {
-        let (mut writes, mut bytes) = (first.writes, first.size);
+        let (mut writes, mut bytes, mut entries) = (first.writes, first.size, first.entries);
         let mut batch = vec![first];
         while let Ok(job) = queued.try_recv() {
             writes += job.writes;
             bytes += job.size;
-            if writes > self.limits.writes || bytes > self.limits.bytes {
+            entries += job.entries;
+            let limits = &self.limits;
+            if writes > limits.writes || bytes > limits.bytes || entries > limits.entries {
                 self.left_over = Some(job);
                 break;
             }

@@ -28,7 +28,7 @@ pub trait Engine: Send + Sync + 'static {
     async fn list(&self, query: &ListQuery) -> Result<Page, Error>;
 
     /// Commits a batch at once, in order, as [`crate::plan::plan`] says. The outer error is a failure of the database: nothing was
-    /// committed (or, where the connection broke during the commit, it is not known). A transaction whose preconditions do not
+    /// committed, or, where it is [`Error::OutcomeUnknown`], that is not known. A transaction whose preconditions do not
     /// hold fails alone, in `outcomes`.
     async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error>;
 

@@ -9,6 +9,18 @@ use model::{Attributes, Encoded, ObjectKey, Resource, Revision, Uid};
 use crate::engine::Transaction;
 use crate::types::{Action, Change, Error, Precondition, Write, Written};
 
+/// The largest object that is stored, in bytes. An object that an older version stored may be larger: it can be read, deleted and
+/// made smaller.
+pub const OBJECT_BYTES: usize = 3 << 20;
+
+/// The most labels of an object: each is a row of the index that the commit writes while all other writers wait. An object that
+/// an older version stored may have more. Selectable fields are not counted: a kind has few, and indexing a new one must not fail.
+pub const OBJECT_LABELS: usize = 10_000;
+
+/// How much larger an update may make an object that is over [`OBJECT_BYTES`] already: enough for the mark of a deletion and the
+/// managed fields of the request that takes finalizers away.
+const OVERSIZE_GROWTH: usize = 1 << 10;
+
 /// What the planner has to know of a head.
 #[derive(Clone, Debug)]
 pub struct Head {
@@ -161,6 +173,7 @@ impl Ledger {
         Ok(match write {
             Write::Create { key, .. } if head.is_some() => return Err(Error::AlreadyExists { key }),
             Write::Create { key, uid, attributes, body } => {
+                check_size(&key, None, &attributes, &body)?;
                 Some(draft.append(Action::Create, key, uid, None, attributes, &body))
             }
             Write::Update { key, expect, attributes, body } => {
@@ -168,6 +181,7 @@ impl Ledger {
                 if let Some(value) = unchanged(&head, &attributes, &body) {
                     return Ok(Some(Written { revision: head.revision, value }));
                 }
+                check_size(&key, Some(&head), &attributes, &body)?;
                 Some(draft.append(Action::Update, key, head.uid.clone(), Some(head), attributes, &body))
             }
             Write::Delete { key, expect, attributes, body } => {
@@ -271,6 +285,29 @@ fn expected<'a>(key: &ObjectKey, expect: &Precondition, head: Option<&'a Head>) 
 
 fn conflict(key: &ObjectKey, head: &Head) -> Error {
     Error::Conflict { key: key.clone(), actual_revision: head.revision, actual_uid: head.uid.clone() }
+}
+
+/// Refuses an object that is over a limit, unless its head is over it too and this does not make it worse.
+fn check_size(
+    key: &ObjectKey,
+    head: Option<&Head>,
+    attributes: &Attributes,
+    body: &Encoded,
+) -> Result<(), Error> {
+    let refused = |reason| Err(Error::TooLarge { key: key.clone(), reason });
+    let value = head.and_then(|head| head.value.as_ref()).map_or(0, Bytes::len);
+    let most = if value > OBJECT_BYTES { value + OVERSIZE_GROWTH } else { OBJECT_BYTES };
+    if body.len() > most {
+        return refused(format!(
+            "the object would take {} bytes in storage, the limit is {OBJECT_BYTES}",
+            body.len()
+        ));
+    }
+    let labels = attributes.labels().len();
+    if labels > head.map_or(0, |head| head.attributes.labels().len()).max(OBJECT_LABELS) {
+        return refused(format!("the object has {labels} labels, the limit is {OBJECT_LABELS}"));
+    }
+    Ok(())
 }
 
 /// The head's value, if the update would write it again.

@@ -31,6 +31,9 @@ pub struct Options {
     pub batch_writes: usize,
     /// How many bytes are committed at once, at most. A larger transaction is still committed, alone.
     pub batch_bytes: usize,
+    /// How many index entries (labels and selectable fields) are committed at once, at most. A larger transaction is still
+    /// committed, alone.
+    pub batch_entries: usize,
 }
 
 impl Default for Options {
@@ -42,6 +45,7 @@ impl Default for Options {
             ring_bytes: 64 << 20,
             batch_writes: 1000,
             batch_bytes: 8 << 20,
+            batch_entries: 10_000,
         }
     }
 }
@@ -78,7 +82,11 @@ impl Store {
         let hub = Arc::new(Hub::new(clock.current, ring, metrics.clone()));
         let (stop, stopped) = watch::channel(false);
         let (outlet, publishing) = publisher(Arc::clone(&hub), Arc::clone(&engine), stopped.clone());
-        let limits = BatchLimits { writes: options.batch_writes, bytes: options.batch_bytes };
+        let limits = BatchLimits {
+            writes: options.batch_writes,
+            bytes: options.batch_bytes,
+            entries: options.batch_entries,
+        };
         let (queue, committing) =
             committer(Arc::clone(&engine), outlet, limits, stopped.clone(), metrics.clone());
         let mut tasks = JoinSet::new();

@@ -67,6 +67,16 @@ impl Write {
         !matches!(self, Self::Require { .. })
     }
 
+    /// How many index entries it may write: one for each label and each selectable field.
+    pub fn entries(&self) -> usize {
+        match self {
+            Self::Create { attributes, .. }
+            | Self::Update { attributes, .. }
+            | Self::Delete { attributes, .. } => attributes.len(),
+            Self::Require { .. } => 0,
+        }
+    }
+
     /// About how much memory it takes, for queues that are bounded in bytes.
     pub fn size(&self) -> usize {
         match self {
@@ -261,8 +271,23 @@ pub enum Error {
         /// The newest revision.
         current: Revision,
     },
-    /// The database cannot take the write now: its disk is full, it is read-only, or it is out of reach. The write did not happen,
-    /// or (where the connection broke during the commit) may have happened. It may work later.
+    /// The object is larger than the store keeps, or has too many labels. Nothing was written.
+    #[error("{key} is too large: {reason}")]
+    TooLarge {
+        /// The key that was to be written.
+        key: ObjectKey,
+        /// The size and the limit, in words that clients may see.
+        reason: String,
+    },
+    /// The connection to the database broke, or its answer did not come in time, while a commit was on its way: the write may or
+    /// may not have happened. Repeating it may do it twice.
+    #[error("it is not known whether the write was committed: {reason}")]
+    OutcomeUnknown {
+        /// The words of the database or of the operating system; for the log and for operators, free of values.
+        reason: String,
+    },
+    /// The database cannot take the write now: its disk is full, it is read-only, or it is out of reach. The write did not happen.
+    /// It may work later.
     #[error("the database is unavailable: {reason}")]
     Unavailable {
         /// What the database said; for the log and for operators, free of values.

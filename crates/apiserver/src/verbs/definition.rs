@@ -71,7 +71,7 @@ impl Call {
         self.api.admission.reach(&self.resource_type.resource, own.revision).await;
         if let Some(catalog) = self.followed() {
             let followed = catalog.follows(own.revision).await;
-            followed.map_err(|error| store::Error::Unavailable { reason: error.to_string() })?;
+            followed.map_err(|error| store::Error::OutcomeUnknown { reason: error.to_string() })?;
         } else if let Some(kind) = Kind::of(&self.resource_type) {
             self.api.rbac.follows(kind, own.revision).await;
         }

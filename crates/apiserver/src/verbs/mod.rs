@@ -275,10 +275,20 @@ pub(crate) fn store_error(error: store::Error) -> Error {
             Error::Expired { message: too_old(requested), continue_token: None }
         }
         store::Error::Future { requested, current } => Error::FutureRevision { requested, current },
+        // The words of the database and of the operating system are for the log alone.
         store::Error::Unavailable { reason } => {
             tracing::error!(reason, "the database is unavailable");
-            Error::Unavailable { message: format!("the database is unavailable: {reason}") }
+            Error::Unavailable {
+                message: "the database is unavailable; the server's log has the reason".to_owned(),
+            }
         }
+        // No time to retry after: who repeats a create with generateName may have two objects.
+        store::Error::OutcomeUnknown { reason } => {
+            tracing::error!(reason, "cannot tell whether a write was committed");
+            let message = "the server could not confirm the write; it may have been committed".to_owned();
+            Error::Timeout { message, retry_after_seconds: 0 }
+        }
+        store::Error::TooLarge { reason, .. } => Error::ObjectTooLarge { message: reason },
         other => {
             tracing::error!(error = %other, "unexpected failure of the store");
             Error::Internal { message: "the store failed; the server's log has the reason".to_owned() }

@@ -23,6 +23,7 @@ mod overload;
 mod policies;
 mod rbac;
 mod services;
+mod storage;
 mod tokens;
 mod views;
 mod walk;

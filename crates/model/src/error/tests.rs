@@ -116,6 +116,9 @@ fn errors_about_the_request_have_details_only_where_kubernetes_has_them() {
     check(&bare, 415, "UnsupportedMediaType", "415: Unsupported Media Type", Some(json!({})));
     let message = "Request entity too large: limit is 3145728";
     check(&Error::TooLarge { limit: 3_145_728 }, 413, "RequestEntityTooLarge", message, None);
+    let message = "Request entity too large: the object has 10001 labels";
+    let error = Error::ObjectTooLarge { message: text("the object has 10001 labels") };
+    check(&error, 413, "RequestEntityTooLarge", message, None);
     let message =
         "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
     let error = Error::TooManyOperations { limit: 10_000, given: 10_001 };

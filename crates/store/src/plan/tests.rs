@@ -200,3 +200,59 @@ fn a_requirement_is_decided_on_what_the_transactions_before_left_and_moves_nothi
     let moved: Vec<_> = plan.heads.iter().map(|head| head.key.name.as_str()).collect();
     assert_eq!(moved, ["a", "e", "p"]);
 }
+
+/// A body of so many bytes.
+fn sized(bytes: usize) -> Encoded {
+    let empty = body("").len();
+    body(&"x".repeat(bytes - empty))
+}
+
+fn write_of(body: Encoded, labels: usize, head: Option<Head>) -> Result<Vec<Written>, Error> {
+    let labels = (0..labels).map(|number| (format!("l{number}"), String::new())).collect();
+    let attributes = Attributes::new(labels, vec![]);
+    let write = match &head {
+        None => Write::Create { key: key("a"), uid: Uid("u".into()), attributes, body },
+        Some(_) => Write::Update { key: key("a"), expect: Precondition::default(), attributes, body },
+    };
+    let heads = head.into_iter().map(|head| (key("a"), head)).collect();
+    let mut plan = plan(vec![vec![create("beside", "1")], vec![write]], heads, Revision(100));
+    let outcome = plan.outcomes.remove(1);
+    // Who is refused leaves no trace, and others are not hurt.
+    assert_eq!(plan.changes.len(), if outcome.is_ok() { 2 } else { 1 });
+    outcome
+}
+
+#[test]
+fn an_object_over_the_size_limit_is_refused_unless_it_was_larger_before() {
+    let of = |bytes: usize| Some(Head { value: Some(sized(bytes).at(Revision(9))), ..head(9, "") });
+    let outcome = |bytes, head| match write_of(sized(bytes), 0, head) {
+        Ok(_) => true,
+        Err(Error::TooLarge { .. }) => false,
+        Err(error) => panic!("{error}"),
+    };
+    assert!(outcome(OBJECT_BYTES, None));
+    assert!(!outcome(OBJECT_BYTES + 1, None));
+    assert!(outcome(OBJECT_BYTES, of(100)));
+    assert!(!outcome(OBJECT_BYTES + 1, of(100)));
+    assert!(
+        !outcome(OBJECT_BYTES + 1, of(OBJECT_BYTES - 2)),
+        "no growth over the limit, not even a small one"
+    );
+    // Of a time without a limit: smaller is fine, and so is the mark of a deletion.
+    assert!(outcome(2 * OBJECT_BYTES, of(3 * OBJECT_BYTES)));
+    assert!(outcome(3 * OBJECT_BYTES + 100, of(3 * OBJECT_BYTES)));
+    assert!(!outcome(4 * OBJECT_BYTES, of(3 * OBJECT_BYTES)));
+}
+
+#[test]
+fn an_object_with_too_many_labels_is_refused_unless_it_had_as_many() {
+    let of = |count: usize| {
+        let pairs = (0..count).map(|number| (format!("old{number}"), String::new())).collect();
+        Some(Head { attributes: Attributes::new(pairs, vec![]), ..head(9, "before") })
+    };
+    assert!(write_of(body("now"), OBJECT_LABELS, None).is_ok());
+    let refusal = write_of(body("now"), OBJECT_LABELS + 1, None).unwrap_err().to_string();
+    assert!(refusal.ends_with("the object has 10001 labels, the limit is 10000"), "{refusal}");
+    assert!(write_of(body("now"), OBJECT_LABELS + 1, of(5)).is_err());
+    assert!(write_of(body("now"), OBJECT_LABELS + 1, of(OBJECT_LABELS + 1)).is_ok());
+}

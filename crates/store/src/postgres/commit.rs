@@ -49,14 +49,15 @@ impl Writer {
         let (mut session, Loaded { clock, heads }) = self.begin(&batch).await?;
         let mut plan = plan(batch, heads, clock);
         let written = if plan.changes.is_empty() {
-            session.driver.within(STATEMENT_TIMEOUT, session.client.batch_execute("COMMIT")).await
+            let ended = session.driver.within(STATEMENT_TIMEOUT, session.client.batch_execute("COMMIT"));
+            ended.await.map_err(Error::from)
         } else {
             write(&mut session, &Write::of(&plan)).await
         };
-        if let Err(failure) = written {
+        if let Err(error) = written {
             // Here, and only here, the batch may have been committed all the same: if so, the bell brings its changes.
             self.ring.lose_writer();
-            return Err(failure.into());
+            return Err(error);
         }
         self.ring.committed(clock, plan.revision);
         self.session = Some(session);
@@ -121,7 +122,7 @@ async fn load(session: &mut Session, wanted: &[Wanted<'_>]) -> Result<Vec<Row>, 
 }
 
 /// Writes and commits: in one trip.
-async fn write(session: &mut Session, write: &Write<'_>) -> Result<(), Failure> {
+async fn write(session: &mut Session, write: &Write<'_>) -> Result<(), Error> {
     let statement = session.prepare(&write.sql).await?;
     let parameters = write.parameters();
     let Session { client, driver, .. } = session;
@@ -131,7 +132,7 @@ async fn write(session: &mut Session, write: &Write<'_>) -> Result<(), Failure> 
         // Where the write failed, the commit succeeds in ending the transaction.
         written.and(committed)
     };
-    driver.within(STATEMENT_TIMEOUT, writing).await
+    driver.within(STATEMENT_TIMEOUT, writing).await.map_err(Failure::in_commit)
 }
 
 /// Rows of the clock's revision, and of a head: place, revision, uid, attributes, value. There is one row at least.

@@ -50,6 +50,11 @@ impl Failure {
         }
     }
 
+    /// The error of a trip that writes and commits: where the session was lost, the commit may have happened all the same.
+    pub fn in_commit(self) -> Error {
+        if self.is_loss() { Error::OutcomeUnknown { reason: self.words() } } else { self.into() }
+    }
+
     /// What happened, free of values: the server's message without its details, which may repeat them.
     fn words(&self) -> String {
         let Self::Postgres(error) = self else { return "PostgreSQL did not answer in time".to_owned() };

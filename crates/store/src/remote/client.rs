@@ -12,6 +12,7 @@ use model::{ObjectKey, Resource, Revision};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use super::Stream;
 use super::frame::{BELL, Call, Frames, frame};
@@ -28,6 +29,10 @@ const RETRY: Duration = Duration::from_millis(100);
 
 /// Frames that may wait to be sent; further callers wait for a place.
 const OUTGOING: usize = 256;
+
+/// How long a call may take, connecting included. The connection of a call that takes longer is ended, for whoever answers nothing
+/// for so long is gone or stuck.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An engine in another process. A connection that breaks is made again by whoever calls next.
 pub struct Remote {
@@ -71,18 +76,33 @@ impl Remote {
     }
 
     async fn once<T: Wire>(&self, request: &Request) -> Result<Result<T, Error>, Lost> {
-        match self.link().await {
-            Ok(link) => link.call(request).await,
-            Err(error) => Ok(Err(error)),
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        match timeout_at(deadline, self.link()).await {
+            Ok(Ok(link)) => link.call(request, deadline).await,
+            Ok(Err(error)) => Ok(Err(error)),
+            Err(_) => Ok(Err(unavailable("connecting to the database took too long"))),
         }
     }
 
     /// Asks for something that can be asked again on another connection.
     async fn ask<T: Wire>(&self, request: Request) -> Result<T, Error> {
-        match self.once(&request).await {
-            Ok(answer) => answer,
-            Err(Lost) => self.once(&request).await.unwrap_or_else(|Lost| Err(lost())),
-        }
+        let answer = match self.once(&request).await {
+            Err(Lost::Unsent | Lost::Broken) => self.once(&request).await,
+            answer => answer,
+        };
+        answer.unwrap_or_else(|lost| Err(unavailable(lost.words())))
+    }
+
+    /// Asks for something that must not happen twice: once it was sent, nobody knows whether it happened.
+    async fn tell<T: Wire>(&self, request: Request) -> Result<T, Error> {
+        let answer = match self.once(&request).await {
+            Err(Lost::Unsent) => self.once(&request).await,
+            answer => answer,
+        };
+        answer.unwrap_or_else(|lost| match lost {
+            Lost::Unsent => Err(unavailable(lost.words())),
+            Lost::Broken | Lost::Late => Err(Error::OutcomeUnknown { reason: lost.words().to_owned() }),
+        })
     }
 }
 
@@ -101,8 +121,7 @@ impl Engine for Remote {
     }
 
     async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
-        // Not twice: nobody knows whether it happened.
-        self.once(&Request::Commit(batch)).await.unwrap_or_else(|Lost| Err(lost()))
+        self.tell(Request::Commit(batch)).await
     }
 
     async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
@@ -130,8 +149,8 @@ impl Engine for Remote {
     }
 
     async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
-        // Not twice: the second would advance further.
-        self.once(&Request::Advance(to)).await.unwrap_or_else(|Lost| Err(lost()))
+        // The second of two would advance further.
+        self.tell(Request::Advance(to)).await
     }
 
     async fn close(&self) {
@@ -146,12 +165,25 @@ fn unavailable(reason: impl Into<String>) -> Error {
     Error::Unavailable { reason: reason.into() }
 }
 
-fn lost() -> Error {
-    unavailable("the connection to the database broke")
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lost {
+    /// The connection ended before the call was handed to it.
+    Unsent,
+    /// The connection ended before the answer came.
+    Broken,
+    /// The answer did not come in time.
+    Late,
 }
 
-/// The connection ended before the answer came.
-struct Lost;
+impl Lost {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Unsent | Self::Broken => "the connection to the database broke",
+            Self::Late => "the database did not answer in time",
+        }
+    }
+}
 
 /// One connection.
 struct Link {
@@ -182,18 +214,41 @@ impl Link {
         let _ = self.waiting.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    async fn call<T: Wire>(&self, request: &Request) -> Result<Result<T, Error>, Lost> {
-        let call = self.next.fetch_add(1, Ordering::Relaxed);
-        let answered = self.waiting.expect(call).ok_or(Lost)?;
-        self.outgoing.send(frame(call, request)).await.map_err(|_| Lost)?;
-        let content = answered.await.map_err(|_| Lost)?;
+    /// Sends a call and waits for its answer. At the deadline the connection ends, for this call and for all others on it.
+    async fn call<T: Wire>(&self, request: &Request, deadline: Instant) -> Result<Result<T, Error>, Lost> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut expected = Waiting::expect(&self.waiting, number).ok_or(Lost::Unsent)?;
+        let answer = async {
+            self.outgoing.send(frame(number, request)).await.map_err(|_| Lost::Unsent)?;
+            (&mut expected.answered).await.map_err(|_| Lost::Broken)
+        };
+        let content = timeout_at(deadline, answer).await.unwrap_or_else(|_| {
+            tracing::warn!("the database did not answer in time; ending the connection to it");
+            self.waiting.end();
+            Err(Lost::Late)
+        })?;
         Ok(read(content).unwrap_or_else(|| {
             Err(Error::Corrupt { reason: "an answer of the database's server cannot be read".to_owned() })
         }))
     }
 }
 
-/// Who waits for an answer; nobody once the connection has ended.
+/// A call that waits for its answer. Nobody waits any more when it is dropped, so that cancelled calls leave nothing behind.
+struct Expected {
+    number: Call,
+    answered: oneshot::Receiver<Bytes>,
+    waiting: Arc<Waiting>,
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        if let Some(calls) = self.waiting.calls().as_mut() {
+            calls.remove(&self.number);
+        }
+    }
+}
+
+/// Calls that wait for an answer; none once the connection has ended.
 struct Waiting {
     calls: Mutex<Option<HashMap<Call, oneshot::Sender<Bytes>>>>,
     ended: watch::Sender<bool>,
@@ -210,10 +265,10 @@ impl Waiting {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn expect(&self, call: Call) -> Option<oneshot::Receiver<Bytes>> {
+    fn expect(waiting: &Arc<Self>, number: Call) -> Option<Expected> {
         let (answer, answered) = oneshot::channel();
-        self.calls().as_mut()?.insert(call, answer);
-        Some(answered)
+        waiting.calls().as_mut()?.insert(number, answer);
+        Some(Expected { number, answered, waiting: Arc::clone(waiting) })
     }
 
     fn answer(&self, call: Call, content: Bytes) {
@@ -257,4 +312,71 @@ async fn send(
         }
     }
     waiting.end();
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    /// A connection whose other side is in the hands of the test.
+    async fn link() -> (Remote, Arc<Link>, DuplexStream) {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let stream = Mutex::new(Some(Box::new(ours) as Box<dyn Stream>));
+        let connector: Connector = Arc::new(move || {
+            let stream = stream.lock().unwrap().take().ok_or("nobody listens any more".to_owned());
+            Box::pin(async { stream })
+        });
+        let remote = Remote::open(connector).await.unwrap();
+        let link = remote.link().await.unwrap();
+        (remote, link, theirs)
+    }
+
+    fn waiting(link: &Link) -> Option<usize> {
+        link.waiting.calls().as_ref().map(HashMap::len)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_gets_no_answer_ends_with_its_connection() {
+        for is_commit in [false, true] {
+            // The other side never reads: the first frames fill the pipe, the rest waits to be sent.
+            let (remote, link, _silent) = link().await;
+            let begun = Instant::now();
+            let answers = futures::future::join_all((0..2 * OUTGOING).map(|_| remote.clock()));
+            let commit = async { if is_commit { Some(remote.commit(vec![vec![]]).await) } else { None } };
+            let (commit, answers) = tokio::join!(commit, answers);
+            assert!(answers.iter().all(|answer| matches!(answer, Err(Error::Unavailable { .. }))));
+            if let Some(commit) = commit {
+                assert!(matches!(commit, Err(Error::OutcomeUnknown { .. })), "{commit:?}");
+            }
+            assert!(begun.elapsed() <= CALL_TIMEOUT + Duration::from_millis(10), "{:?}", begun.elapsed());
+            assert!(link.is_ended());
+            // The next caller connects anew.
+            assert_eq!(remote.clock().await, Err(unavailable("nobody listens any more")));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancelled_call_leaves_nothing_behind() {
+        let (remote, link, _silent) = link().await;
+        for _ in 0..100 {
+            assert!(tokio::time::timeout(Duration::from_millis(1), remote.clock()).await.is_err());
+        }
+        assert_eq!(waiting(&link), Some(0));
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_was_cut_off_has_an_unknown_outcome_and_one_that_was_never_sent_has_not() {
+        let (remote, link, theirs) = link().await;
+        let (commit, ()) = tokio::join!(remote.commit(vec![vec![]]), async {
+            while waiting(&link) != Some(1) {
+                tokio::task::yield_now().await;
+            }
+            drop(theirs);
+        });
+        assert!(matches!(commit, Err(Error::OutcomeUnknown { .. })), "{commit:?}");
+        let unsent = remote.commit(vec![vec![]]).await;
+        assert!(matches!(unsent, Err(Error::Unavailable { .. })), "{unsent:?}");
+    }
 }

@@ -19,6 +19,9 @@ const HEAD: usize = 4 + 8;
 /// Far more than a batch or a page takes; whoever announces more does not speak this protocol.
 const MAX_BYTES: usize = 256 << 20;
 
+/// The buffer grows by at least so much when a frame does not fit.
+const GROWTH: usize = 64 << 10;
+
 /// A frame as it is sent.
 pub fn frame(call: Call, content: &impl Wire) -> Vec<u8> {
     let mut out = vec![0; HEAD];
@@ -65,11 +68,51 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         if length > MAX_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is too large"));
         }
-        if self.buffer.len() < HEAD + length {
-            self.buffer.reserve(HEAD + length - self.buffer.len());
+        let arrived = self.buffer.len();
+        if arrived < HEAD + length {
+            // A length is only announced: no more memory than what has come already, or one step, is taken in advance.
+            self.buffer.reserve((HEAD + length - arrived).min(arrived.max(GROWTH)));
             return Ok(None);
         }
         self.buffer.advance(HEAD);
         Ok(Some((call, self.buffer.split_to(length).freeze())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn memory_grows_with_what_arrives_and_not_with_what_is_announced() {
+        let (mut ours, theirs) = tokio::io::duplex(1 << 20);
+        let mut frames = Frames::new(theirs);
+        let length = u32::try_from(MAX_BYTES).unwrap();
+        ours.write_all(&length.to_le_bytes()).await.unwrap();
+        ours.write_all(&7_u64.to_le_bytes()).await.unwrap();
+        for arrived in [0_usize, 1, 100 << 10, 300 << 10] {
+            let before = frames.buffer.len();
+            ours.write_all(&vec![1; (HEAD + arrived).saturating_sub(before.max(HEAD))]).await.unwrap();
+            while frames.buffer.len() < HEAD + arrived {
+                assert!(futures::poll!(Box::pin(frames.next())).is_pending());
+            }
+            assert!(futures::poll!(Box::pin(frames.next())).is_pending());
+            assert!(frames.buffer.capacity() <= 4 * (arrived + GROWTH), "{}", frames.buffer.capacity());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_frame_of_any_size_comes_as_it_was_sent() {
+        for size in [0_usize, 1, GROWTH - HEAD, GROWTH, 5 * GROWTH + 3] {
+            let sent = frame(9, &Bytes::from(vec![7; size]));
+            let (mut ours, theirs) = tokio::io::duplex(1000);
+            let mut frames = Frames::new(theirs);
+            let (written, received) = tokio::join!(ours.write_all(&sent), frames.next());
+            written.unwrap();
+            let (call, content) = received.unwrap().unwrap();
+            assert_eq!((call, &content[..]), (9, &sent[HEAD..]));
+        }
     }
 }

@@ -17,7 +17,7 @@ pub use server::{Shared, serve};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The name of what is spoken on the connection, with its version: both sides have to agree on it first.
-pub const PROTOCOL: &str = "orlop-store/1";
+pub const PROTOCOL: &str = "orlop-store/2";
 
 /// A connection, whatever it runs over.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}

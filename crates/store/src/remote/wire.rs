@@ -253,6 +253,8 @@ variants! {
         5 => Unavailable { reason },
         6 => Corrupt { reason },
         7 => Open { reason },
+        8 => TooLarge { key, reason },
+        9 => OutcomeUnknown { reason },
     }
 }
 

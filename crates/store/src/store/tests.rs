@@ -126,6 +126,23 @@ async fn what_is_written_during_a_hold_waits_and_shares_a_commit() {
 }
 
 #[tokio::test]
+async fn labels_and_fields_count_into_the_limits_of_a_batch() {
+    let metrics = Metrics::unregistered();
+    let options = Options { compaction: None, batch_entries: 10, ..Options::default() };
+    let store = Store::open(database(), options, &metrics).await.unwrap();
+    let labelled = |name: &str| {
+        (0..8).fold(object(&format!("ns/{name}")), |object, n| object.label(&format!("l{n}"), "v"))
+    };
+    let writes = [labelled("a").create(), labelled("b").create(), object("ns/c").create()];
+    let hold = store.hold().await;
+    let mut writing = std::pin::pin!(futures::future::join_all(writes.map(|write| store.write(vec![write]))));
+    assert!(futures::poll!(writing.as_mut()).is_pending());
+    drop(hold);
+    assert!(writing.await.iter().all(Result::is_ok));
+    assert_eq!(commits(&metrics), 2, "the second object with many labels waits for the next batch");
+}
+
+#[tokio::test]
 async fn changes_of_another_server_come_with_the_bell() {
     let database = database();
     let (here, there) = (Server::on(&database), Server::on(&database));

@@ -24,7 +24,9 @@ async fn write_on(store: Store, writer: usize, running: Arc<AtomicBool>) -> BTre
             Ok(written) => {
                 acknowledged.insert(written[0].revision, key(&name));
             }
-            Err(Error::Unavailable { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
+            Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
             Err(error) => panic!("{error}"),
         }
     }
@@ -159,6 +161,37 @@ fn sessions_that_are_killed_are_made_again() {
             store.write(vec![create(&name, "1")]).await.unwrap();
             assert!(store.get(&key(&name), None).await.unwrap().is_some());
         }
+    });
+}
+
+#[test]
+fn a_commit_whose_session_is_lost_has_an_unknown_outcome_and_a_refused_one_has_not() {
+    run(async {
+        let url = SERVER.create_database().unwrap();
+        let store = store(&url, |_| {}).await;
+        let admin = Admin::connect(&url).await;
+        store.write(vec![create("before", "1")]).await.unwrap();
+        // The trip that writes waits for a table, and its session ends meanwhile.
+        let other = Admin::connect(&url).await;
+        other.execute("BEGIN; LOCK TABLE orlop.counts IN ACCESS EXCLUSIVE MODE").await;
+        let mut writing = JoinSet::new();
+        let writer = store.clone();
+        writing.spawn(async move { writer.write(vec![create("cut-off", "1")]).await });
+        let waits = "FROM pg_stat_activity WHERE datname = current_database()
+                     AND application_name = 'orlop writes' AND wait_event_type = 'Lock'";
+        until(async || admin.number(&format!("SELECT count(*) {waits}")).await == 1).await;
+        admin.execute(&format!("SELECT pg_terminate_backend(pid, 5000) {waits}")).await;
+        let error = writing.join_next().await.unwrap().unwrap().unwrap_err();
+        assert!(matches!(error, Error::OutcomeUnknown { .. }), "{error}");
+        other.execute("ROLLBACK").await;
+        // A statement that the database refuses has not happened, and that is known.
+        admin.execute("ALTER TABLE orlop.changes ADD CONSTRAINT no CHECK (name <> 'refused')").await;
+        let error = store.write(vec![create("refused", "1")]).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+        store.write(vec![create("after", "1")]).await.unwrap();
+        let names: Vec<_> =
+            store.list(&all()).await.unwrap().items.into_iter().map(|item| item.key.name).collect();
+        assert_eq!(names, ["after", "before"]);
     });
 }
 
