@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use http::{Request, Response};
 use model::Revision;
@@ -371,6 +372,14 @@ impl ApiServer {
         B: http_body::Body<Data = bytes::Bytes> + Send,
         B::Error: std::fmt::Display,
     {
+        let verdict;
+        let connection = match connection {
+            Connection::Peer(peer) => {
+                verdict = peer.verify(SystemTime::now());
+                &*verdict
+            }
+            other => other,
+        };
         pipeline::answer(self, connection, request).await
     }
 }

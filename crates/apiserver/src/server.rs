@@ -31,7 +31,7 @@ use crate::limits::dice;
 pub(crate) use sending::Unsent;
 use sending::{Streams, Watchdog};
 
-/// Decides whom a client certificate stands for. Called once per connection.
+/// Takes the certificates that a client showed, once per connection.
 pub type Peers = Arc<dyn Fn(&[CertificateDer<'_>]) -> Connection + Send + Sync>;
 
 /// How long clients have to read what is left of their answers once the server is asked to stop.

@@ -77,7 +77,12 @@ impl Hooks {
                 let _ = stream.map(|stream| std::thread::spawn(move || shared.serve(stream)));
             }
         });
-        Ok(Self { address, bundle: STANDARD.encode(own.cert.pem()), shared, server: Some(server) })
+        Ok(Self {
+            address,
+            bundle: STANDARD.encode(x509::pem::encode(x509::pem::CERTIFICATE, own.cert.der())),
+            shared,
+            server: Some(server),
+        })
     }
 
     /// The answer to a request that is not meant for the API server.

@@ -13,6 +13,7 @@ use process::{
     signing::{PublicKey, SigningKey},
     tls::ClientCaVerifier,
 };
+use rustls::pki_types::UnixTime;
 
 const CONNECT: &str = "Who may connect";
 
@@ -134,7 +135,8 @@ impl Access {
             None => None,
             Some(path) => {
                 let bundle = read("--requestheader-client-ca-file", path)?;
-                let authorities = ClientCaVerifier::from_pem(&bundle).with_context(|| unusable(path))?;
+                let authorities =
+                    ClientCaVerifier::from_pem(&bundle, UnixTime::now()).with_context(|| unusable(path))?;
                 let headers = ProxyHeaders {
                     users: args.requestheader_username_headers,
                     uids: args.requestheader_uid_headers,

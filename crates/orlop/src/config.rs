@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use apiserver::admission::Switches;
 use controller::{housekeeping::CONTROLLERS, manager::Selection};
 use process::{listen::ListenAddress, logging::LogConfig, telemetry::Endpoint, tls::ClientCaVerifier};
+use rustls::pki_types::UnixTime;
 use store::Durability;
 
 use crate::{
@@ -91,7 +92,7 @@ impl Config {
             None => Vec::new(),
             Some(path) => {
                 let bundle = read("--client-ca-file", &path, |path| fs::read(path))?;
-                ClientCaVerifier::from_pem(&bundle)
+                ClientCaVerifier::from_pem(&bundle, UnixTime::now())
                     .with_context(|| format!("{} cannot be used", path.display()))?;
                 bundle
             }

@@ -22,6 +22,7 @@ use process::{
 };
 
 use prometheus_client::registry::Registry;
+use rustls::pki_types::UnixTime;
 use store::Store;
 use tokio::time::timeout;
 
@@ -176,7 +177,7 @@ struct Certificates {
 impl Certificates {
     fn ensure(renewal: &Renewal, client_ca: &[u8]) -> Result<Self> {
         let pki = Pki::ensure(&renewal.folder, &renewal.host, SystemTime::now())?;
-        let clients = ClientCaVerifier::from_pem(&[pki.ca.as_bytes(), client_ca].concat())?;
+        let clients = ClientCaVerifier::from_pem(&[pki.ca.as_bytes(), client_ca].concat(), UnixTime::now())?;
         let serving = Arc::new(ServingCertificate::new(&pki.server)?);
         Ok(Self { pki, clients, serving })
     }

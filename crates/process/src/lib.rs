@@ -6,6 +6,7 @@
 pub mod args;
 pub mod files;
 pub mod go_time;
+mod keys;
 pub mod listen;
 pub mod logging;
 pub mod pki;

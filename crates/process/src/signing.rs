@@ -12,11 +12,15 @@ use ring::{
     rand::SystemRandom,
     signature::{self, EcdsaKeyPair, KeyPair as _, RsaKeyPair, UnparsedPublicKey, VerificationAlgorithm},
 };
-use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
+use rustls::pki_types::PrivateKeyDer;
 use thiserror::Error;
-use x509_parser::{parse_x509_certificate, pem::Pem};
+use x509::pem;
+use x509_parser::parse_x509_certificate;
 
-use crate::files::{self, Access};
+use crate::{
+    files::{self, Access},
+    keys,
+};
 
 /// A key that cannot be used. What it says never contains any of the key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -94,7 +98,7 @@ impl SigningKey {
     /// # Errors
     /// There is none, or none of a kind that can be used here.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Unusable> {
-        let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| unusable("it holds no private key"))?;
+        let key = keys::private_key(pem).ok_or_else(|| unusable("it holds no private key"))?;
         let rsa = |pair: RsaKeyPair| {
             let bytes = pair.public_key().as_ref().to_vec();
             Self { pair: Pair::Rsa(Box::new(pair)), public: PublicKey { algorithm: Algorithm::Rs256, bytes } }
@@ -136,7 +140,7 @@ impl SigningKey {
     /// The system gives no random numbers.
     pub fn generate() -> Result<String, Unusable> {
         let key = rcgen::KeyPair::generate().map_err(|error| unusable(error.to_string()))?;
-        Ok(key.serialize_pem())
+        Ok(keys::encode(key.serialized_der()))
     }
 
     /// The key of a file, which is made if it is missing.
@@ -206,11 +210,11 @@ impl PublicKey {
     ///
     /// # Errors
     /// There is none, or one that cannot be used here.
-    pub fn all_from_pem(pem: &[u8]) -> Result<Vec<Self>, Unusable> {
+    pub fn all_from_pem(text: &[u8]) -> Result<Vec<Self>, Unusable> {
         let mut keys = Vec::new();
-        for section in Pem::iter_from_buffer(pem) {
-            let Pem { label, contents } = section.map_err(|_| unusable("it is no PEM file"))?;
-            keys.extend(match label.as_str() {
+        for block in pem::blocks(text) {
+            let pem::Block { label, contents, .. } = block.map_err(|_| unusable("it is no PEM file"))?;
+            keys.extend(match label {
                 "PUBLIC KEY" => Some(Self::from_spki(&contents)?),
                 "CERTIFICATE" => {
                     let parsed = parse_x509_certificate(&contents);
@@ -222,7 +226,7 @@ impl PublicKey {
             });
         }
         if keys.is_empty() {
-            keys.push(SigningKey::from_pem(pem)?.public);
+            keys.push(SigningKey::from_pem(text)?.public);
         }
         Ok(keys)
     }

@@ -5,23 +5,23 @@ use std::sync::{Arc, RwLock};
 use rustls::{
     ClientConfig, ServerConfig,
     crypto::{CryptoProvider, ring},
-    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer},
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
     version::{TLS12, TLS13},
 };
 use thiserror::Error;
 
-use crate::pki::Identity;
+use x509::pem;
+
+use crate::{keys, pki::Identity};
 
 mod bundle;
 mod client;
-mod request;
 mod servers;
 
 pub use bundle::united;
 pub use client::{CertIdentity, ClientCaVerifier, Refusal};
-pub use request::{AskedSubject, asked_subject};
 use servers::BundleVerifier;
 
 /// The protocols over TLS, the better first.
@@ -97,19 +97,32 @@ fn chain_and_key(
     identity: &Identity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
     let chain = certificates(what, identity.certificate.as_bytes())?;
-    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
-        .map_err(|error| Error::Pem { what: "its private key", reason: error.to_string() })?;
+    let key = keys::private_key(identity.key.as_bytes()).ok_or_else(|| Error::Pem {
+        what: "its private key",
+        reason: "it holds no private key".to_owned(),
+    })?;
     Ok((chain, key))
 }
 
-fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let certificates = CertificateDer::pem_slice_iter(pem)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Error::Pem { what, reason: error.to_string() })?;
+/// All certificates of a PEM text, of which there has to be one.
+fn certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let certificates = any_certificates(what, text)?;
     if certificates.is_empty() {
         return Err(Error::Pem { what, reason: "it holds no certificate".to_owned() });
     }
     Ok(certificates)
+}
+
+/// All certificates of a PEM text; blocks of other types are skipped.
+fn any_certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let mut found = Vec::new();
+    for block in pem::blocks(text) {
+        let block = block.map_err(|error| Error::Pem { what, reason: error.to_string() })?;
+        if block.label == pem::CERTIFICATE {
+            found.push(block.contents.into());
+        }
+    }
+    Ok(found)
 }
 
 /// What a server needs for TLS 1.2 and 1.3 with HTTP/2 and HTTP/1.1.

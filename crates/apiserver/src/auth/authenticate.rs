@@ -1,7 +1,9 @@
 //! Authentication: front proxies, client certificates, bearer tokens, and whatever a user of this library adds.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use http::HeaderMap;
@@ -14,13 +16,22 @@ use super::accounts::Accounts;
 use super::proxy::ProxyHeaders;
 use crate::warnings::Warnings;
 
-/// What the connection itself proves, found once when it was opened.
+/// A client certificate chain. Certificates and CAs expire, and CA files are replaced, while a connection is open: whom the chain
+/// stands for is asked for each request.
+pub trait Peer: fmt::Debug + Send + Sync {
+    /// The verdict on the chain at this time, which is no [`Connection::Peer`] again.
+    fn verify(&self, now: SystemTime) -> Arc<Connection>;
+}
+
+/// What the connection itself proves.
 #[derive(Clone, Debug, Default)]
 pub enum Connection {
     /// The client showed no certificate.
     #[default]
     Bare,
-    /// The client showed a certificate of a trusted authority.
+    /// The client showed certificates, which are verified for each request.
+    Peer(Arc<dyn Peer>),
+    /// The client showed a certificate of a trusted CA.
     Certificate(Identity),
     /// The client showed a certificate that does not verify, for this reason. It authenticates nobody.
     BadCertificate(String),

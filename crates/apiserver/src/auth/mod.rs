@@ -12,7 +12,7 @@ pub(crate) mod trust;
 use std::collections::BTreeMap;
 
 pub use accounts::ServiceAccounts;
-pub use authenticate::{Authentication, Authenticator, Connection, Credentials, StaticToken};
+pub use authenticate::{Authentication, Authenticator, Connection, Credentials, Peer, StaticToken};
 pub use authorize::{Authorizer, Decision, Question, Rules};
 pub use modes::Mode;
 pub(crate) use modes::{MASTERS, Modes};

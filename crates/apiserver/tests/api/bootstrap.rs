@@ -73,7 +73,7 @@ async fn a_server_that_starts_again_makes_only_what_is_missing() {
 async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away() {
     let key = rcgen::KeyPair::generate().unwrap();
     let authority = rcgen::CertificateParams::new(["authority".to_owned()]).unwrap();
-    let authority = authority.self_signed(&key).unwrap().pem().replace("\r\n", "\n");
+    let authority = x509::pem::encode(x509::pem::CERTIFICATE, authority.self_signed(&key).unwrap().der());
     let client = Client::new().await;
     let there = |is_right: fn(&Value, &str) -> bool| {
         let (client, authority) = (&client, &authority);

@@ -7,6 +7,7 @@ mod admission;
 mod audit;
 mod bodies;
 mod bootstrap;
+mod certificates;
 mod client;
 mod collections;
 mod conversion;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use regex::Regex;
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use x509::pem;
 
 /// What a client shows and trusts, each as PEM.
 #[derive(Clone, Debug)]
@@ -31,22 +31,27 @@ pub struct Endpoint {
     pub tls: Arc<ClientConfig>,
 }
 
+fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>> {
+    let blocks = pem::blocks(text.as_bytes()).collect::<Result<Vec<_>, _>>()?;
+    Ok(blocks.into_iter().map(|block| block.contents.into()).collect())
+}
+
 impl Endpoint {
     /// A server at an address.
     pub fn new(address: &str, credentials: &Credentials) -> Result<Self> {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         let name = ServerName::try_from(host.to_owned()).context("the server's address is no name")?;
         let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(credentials.ca.as_bytes()) {
-            roots.add(certificate?)?;
+        for certificate in certificates(&credentials.ca)? {
+            roots.add(certificate)?;
         }
-        let chain = CertificateDer::pem_slice_iter(credentials.certificate.as_bytes());
-        let key = PrivateKeyDer::from_pem_slice(credentials.key.as_bytes()).context("the client's key")?;
+        let mut keys = pem::blocks(credentials.key.as_bytes()).flatten().map(|block| block.contents);
+        let key = keys.find_map(|key| PrivateKeyDer::try_from(key).ok()).context("the client's key")?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut tls = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
-            .with_client_auth_cert(chain.collect::<Result<_, _>>()?, key)?;
+            .with_client_auth_cert(certificates(&credentials.certificate)?, key)?;
         tls.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Self { address: address.to_owned(), name, tls: Arc::new(tls) })
     }

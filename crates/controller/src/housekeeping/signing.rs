@@ -9,6 +9,7 @@ use kube::Client;
 use process::pki::{KeyUsage, Signer};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use x509::CertificateRequest;
 
 use super::kinds::SIGNING_REQUESTS;
 use super::views::or_default;
@@ -129,9 +130,9 @@ fn signed(
     usages: &[KeyUsage],
     lifetime: Duration,
 ) -> std::result::Result<String, String> {
-    let pem = STANDARD.decode(&request.spec.request).map_err(|error| error.to_string())?;
-    let pem = String::from_utf8(pem).map_err(|error| error.to_string())?;
-    Ok(STANDARD.encode(signer.client(&pem, usages, SystemTime::now(), lifetime)?))
+    let text = STANDARD.decode(&request.spec.request).map_err(|error| error.to_string())?;
+    let parsed = CertificateRequest::from_pem(&text).map_err(|error| error.to_string())?;
+    Ok(STANDARD.encode(signer.client(&parsed, usages, SystemTime::now(), lifetime)?))
 }
 
 /// The conditions of a request that is never signed.

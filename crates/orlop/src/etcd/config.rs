@@ -9,6 +9,7 @@ use process::listen::ListenAddress;
 use process::logging::{LogConfig, LogFormat};
 use process::pki::Identity;
 use process::tls::{self, ClientCaVerifier, ServingCertificate};
+use rustls::pki_types::UnixTime;
 use store::Durability;
 
 use crate::go_flags::Given;
@@ -85,7 +86,10 @@ fn tls(given: &Given) -> Result<Tls> {
     let read = |path: &str| fs::read_to_string(path).with_context(|| format!("cannot read {path}"));
     let serving = Identity { certificate: read(certificate)?, key: read(key)? };
     let clients = match given.text("trusted-ca-file") {
-        Some(path) => Some(ClientCaVerifier::from_pem(read(path)?.as_bytes())?),
+        Some(path) => {
+            let clients = ClientCaVerifier::from_pem(read(path)?.as_bytes(), UnixTime::now());
+            Some(clients.with_context(|| format!("{path}, which --trusted-ca-file names, cannot be used"))?)
+        }
         None if given.switch("client-cert-auth") == Some(true) => {
             bail!("--client-cert-auth needs --trusted-ca-file")
         }

@@ -14,6 +14,7 @@ use process::listen::ListenAddress;
 use process::logging::{LogConfig, LogFormat};
 use process::pki::Identity;
 use process::tls::{self, ClientCaVerifier};
+use rustls::pki_types::UnixTime;
 use store::Options;
 
 use super::access::Settings;
@@ -62,7 +63,7 @@ fn client_authorities(given: &Given) -> Result<(ClientCaVerifier, String)> {
         return Ok((ClientCaVerifier::nobody(), String::new()));
     };
     let bundle = read("--client-ca-file", path)?;
-    let clients = ClientCaVerifier::from_pem(bundle.as_bytes());
+    let clients = ClientCaVerifier::from_pem(bundle.as_bytes(), UnixTime::now());
     Ok((clients.with_context(|| format!("{path} cannot be used"))?, bundle))
 }
 

@@ -1,5 +1,6 @@
 //! The controllers that keep a cluster in order, seen by a client of the real binary.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kube::{
     Api, Client, Config,
     api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
@@ -7,6 +8,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use x509::{CertificateRequest, pem};
 
 use crate::kube_rs::client;
 use crate::server::{PATIENCE, Server};
@@ -210,6 +212,18 @@ async fn approved_requests_of_clients_are_signed_and_others_refused() {
         merge(&requests, name, "approval", json!({"status": {"conditions": [approved]}})).await;
     }
     until(&requests, "good", |request| request["status"]["certificate"].is_string()).await;
+    // The certificate says what was asked for: both organizations, in their order.
+    let text = include_str!("../../../../fixtures/certificates/two-organizations.csr");
+    let asked = CertificateRequest::from_pem(text.as_bytes()).unwrap();
+    let spec = json!({
+        "request": STANDARD.encode(text), "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"],
+    });
+    make(&requests, json!({"metadata": {"name": "two"}, "spec": spec})).await;
+    merge(&requests, "two", "approval", json!({"status": {"conditions": [approved]}})).await;
+    let signed = until(&requests, "two", |request| request["status"]["certificate"].is_string()).await;
+    let certificate = STANDARD.decode(signed["status"]["certificate"].as_str().unwrap()).unwrap();
+    let certificate = pem::single(&certificate, pem::CERTIFICATE).unwrap();
+    assert!(certificate.windows(asked.subject().len()).any(|part| part == asked.subject()));
     let refused = until(&requests, "bad", |request| !request["status"]["conditions"][1].is_null()).await;
     let condition = &refused["status"]["conditions"][1];
     assert_eq!(

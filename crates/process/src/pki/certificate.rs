@@ -1,4 +1,4 @@
-//! Making certificates with rcgen, and looking into those that were made before with x509-parser.
+//! Makes certificates with rcgen, and reads those that were made before with x509-parser.
 
 use std::{
     net::IpAddr,
@@ -7,12 +7,19 @@ use std::{
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
 };
+use ring::rand::{SecureRandom as _, SystemRandom};
+use rustls::pki_types::CertificateDer;
 use time::OffsetDateTime;
-use x509_parser::{extensions::GeneralName, pem::parse_x509_pem, prelude::X509Certificate};
+use x509::pem;
+use x509_parser::{
+    extensions::{GeneralName, ParsedExtension},
+    prelude::X509Certificate,
+};
 
 use super::Identity;
+use crate::keys;
 
 /// Clocks differ: a certificate is valid a little before it was made.
 const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
@@ -72,7 +79,8 @@ impl Authority {
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, "orlop-ca");
         set_validity(&mut params, now, lifetime);
-        let certificate = params.self_signed(&key)?.pem();
+        params.serial_number = Some(SerialNumber::from_slice(&serial_number()?));
+        let certificate = pem::encode(pem::CERTIFICATE, params.self_signed(&key)?.der());
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }
 
@@ -81,8 +89,9 @@ impl Authority {
         if !inspected.has_key(key) {
             return Err("it is not the key of ca.crt".to_owned());
         }
-        let key = KeyPair::from_pem(key).map_err(|error| error.to_string())?;
-        let issuer = Issuer::from_ca_cert_pem(&certificate, key).map_err(|error| error.to_string())?;
+        let key = key_pair(key).ok_or("it holds no key that can be used")?;
+        let issuer = Issuer::from_ca_cert_der(&CertificateDer::from(&inspected.der[..]), key)
+            .map_err(|error| error.to_string())?;
         Ok(Self { certificate, issuer })
     }
 
@@ -95,7 +104,7 @@ impl Authority {
     }
 
     pub(super) fn key(&self) -> String {
-        self.issuer.key().serialize_pem()
+        keys::encode(self.issuer.key().serialized_der())
     }
 
     pub(super) fn issue(
@@ -107,9 +116,25 @@ impl Authority {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = subject.params()?;
         set_validity(&mut params, now, lifetime);
+        params.serial_number = Some(SerialNumber::from_slice(&serial_number()?));
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(Identity {
+            certificate: pem::encode(pem::CERTIFICATE, certificate.der()),
+            key: keys::encode(key.serialized_der()),
+        })
     }
+}
+
+/// A random serial number of 16 bytes: positive, and as long as it looks.
+pub(super) fn serial_number() -> Result<[u8; 16], rcgen::Error> {
+    let mut bytes = [0; 16];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| rcgen::Error::RingUnspecified)?;
+    bytes[0] = (bytes[0] & 0x3f) | 0x40;
+    Ok(bytes)
+}
+
+fn key_pair(pem: &str) -> Option<KeyPair> {
+    KeyPair::try_from(&keys::private_key(pem.as_bytes())?).ok()
 }
 
 fn set_validity(params: &mut CertificateParams, now: SystemTime, lifetime: Duration) {
@@ -124,9 +149,11 @@ pub(super) struct Inspected {
 
 impl Inspected {
     pub(super) fn from_pem(text: &str) -> Result<Self, String> {
-        let (_, pem) = parse_x509_pem(text.as_bytes()).map_err(|_| "it is no PEM file".to_owned())?;
-        pem.parse_x509().map_err(|_| "it holds no certificate".to_owned())?;
-        Ok(Self { der: pem.contents })
+        let block = pem::blocks(text.as_bytes()).next().and_then(Result::ok).ok_or("it is no PEM file")?;
+        if block.label != pem::CERTIFICATE || x509_parser::parse_x509_certificate(&block.contents).is_err() {
+            return Err("it holds no certificate".to_owned());
+        }
+        Ok(Self { der: block.contents })
     }
 
     fn certificate(&self) -> X509Certificate<'_> {
@@ -148,9 +175,21 @@ impl Inspected {
         self.certificate().validity().not_after.timestamp()
     }
 
+    /// The subject, as a DER `Name`.
+    pub(super) fn subject(&self) -> Vec<u8> {
+        self.certificate().subject().as_raw().to_vec()
+    }
+
+    /// The identifier of its key, where it says one.
+    pub(super) fn key_identifier(&self) -> Option<Vec<u8>> {
+        self.certificate().extensions().iter().find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(identifier) => Some(identifier.0.to_vec()),
+            _ => None,
+        })
+    }
+
     pub(super) fn has_key(&self, key: &str) -> bool {
-        KeyPair::from_pem(key)
-            .is_ok_and(|key| key.subject_public_key_info() == self.certificate().public_key().raw)
+        key_pair(key).is_some_and(|key| key.subject_public_key_info() == self.certificate().public_key().raw)
     }
 
     pub(super) fn is_issued_by(&self, authority: &Authority) -> bool {

@@ -2,15 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use rustls::pki_types::{CertificateDer, pem::PemObject};
+use rustls::pki_types::CertificateDer;
+use x509::pem;
 
-use super::Error;
+use super::{Error, any_certificates};
 
 /// How long a certificate stays after its end: clocks differ.
 const SLACK: Duration = Duration::from_secs(5 * 60);
-/// The length of a line of PEM.
-const LINE: usize = 64;
 
 /// The certificates of these PEM bundles as one, in their order: each once, and none that has ended.
 ///
@@ -20,15 +18,13 @@ pub fn united(bundles: &[&str], now: SystemTime) -> Result<String, Error> {
     const WHAT: &str = "a bundle of authorities";
     let mut all: Vec<CertificateDer<'static>> = Vec::new();
     for bundle in bundles {
-        for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
-            let certificate =
-                certificate.map_err(|error| Error::Pem { what: WHAT, reason: error.to_string() })?;
+        for certificate in any_certificates(WHAT, bundle.as_bytes())? {
             if !all.contains(&certificate) && is_valid(&certificate, now)? {
                 all.push(certificate);
             }
         }
     }
-    Ok(all.iter().map(pem).collect())
+    Ok(all.iter().map(|certificate| pem::encode(pem::CERTIFICATE, certificate)).collect())
 }
 
 fn is_valid(certificate: &CertificateDer<'_>, now: SystemTime) -> Result<bool, Error> {
@@ -39,19 +35,6 @@ fn is_valid(certificate: &CertificateDer<'_>, now: SystemTime) -> Result<bool, E
     Ok(u64::try_from(end).is_ok_and(|end| end > now.as_secs()))
 }
 
-fn pem(certificate: &CertificateDer<'_>) -> String {
-    let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    let mut encoded = &*STANDARD.encode(certificate);
-    while !encoded.is_empty() {
-        let (line, rest) = encoded.split_at(encoded.len().min(LINE));
-        text.push_str(line);
-        text.push('\n');
-        encoded = rest;
-    }
-    text.push_str("-----END CERTIFICATE-----\n");
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,7 +43,7 @@ mod tests {
         let key = rcgen::KeyPair::generate().unwrap();
         let mut params = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
         params.not_after = rcgen::date_time_ymd(year, 1, 1);
-        params.self_signed(&key).unwrap().pem().replace("\r\n", "\n")
+        pem::encode(pem::CERTIFICATE, params.self_signed(&key).unwrap().der())
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Certificates of clients: taken unseen in the handshake, judged by the authenticator.
 
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 use rustls::{
-    DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
     client::danger::HandshakeSignatureValid,
     crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, UnixTime},
@@ -13,7 +13,7 @@ use rustls::{
     },
 };
 use thiserror::Error;
-use x509_parser::{der_parser::oid, prelude::X509Certificate};
+use x509_parser::{certificate::Validity, der_parser::oid, prelude::X509Certificate, x509::X509Version};
 
 use super::{certificates, provider};
 
@@ -28,7 +28,7 @@ pub struct CertIdentity {
     pub uid: Option<String>,
     /// SHA-256 of the certificate, in lower-case hexadecimal: what Kubernetes calls the credential's id.
     pub fingerprint: String,
-    /// The end of the certificate's validity: until then an answer can be kept for the connection.
+    /// The first end of a certificate of the chain: until then the verdict holds, later the chain has to be verified again.
     pub valid_until: UnixTime,
 }
 
@@ -38,8 +38,8 @@ pub enum Refusal {
     /// The client showed none.
     #[error("no certificate was shown")]
     Absent,
-    /// There is no authority to trust it by.
-    #[error("no authority of client certificates is trusted")]
+    /// No client CA is trusted at this time.
+    #[error("no client CA is configured and valid")]
     NoAuthority,
     /// It is not from a trusted authority, not valid at this time, or not meant for clients.
     #[error("the certificate is not trusted: {0}")]
@@ -49,35 +49,55 @@ pub enum Refusal {
     Nameless(&'static str),
 }
 
-/// Judges clients' certificates by a bundle of authorities.
+/// Verifies client certificates by a bundle of CAs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ClientCaVerifier {
-    /// None where no authority is trusted.
-    verifier: Option<Arc<dyn ClientCertVerifier>>,
+    /// Each has a verifier of its own: a CA that is not valid at the time of a verification takes no part in it.
+    anchors: Arc<[Anchor]>,
+}
+
+/// A client CA.
+#[derive(Debug)]
+struct Anchor {
+    verifier: Arc<dyn ClientCertVerifier>,
+    /// Its validity, in seconds since the epoch.
+    validity: RangeInclusive<u64>,
 }
 
 impl ClientCaVerifier {
-    /// Trusts no authority: no certificate names anybody.
+    /// Trusts no CA: no certificate names anybody.
     #[must_use]
     pub fn nobody() -> Self {
-        Self { verifier: None }
+        Self { anchors: Arc::new([]) }
     }
 
-    /// Trusts the authorities of a PEM bundle.
+    /// Trusts the CAs of a PEM bundle, each while it is valid. Certificates that are no CAs are ignored with a warning.
     ///
     /// # Errors
-    /// When the bundle is no PEM, or has no certificate that can be an authority.
-    pub fn from_pem(bundle: &[u8]) -> Result<Self, super::Error> {
-        const WHAT: &str = "the bundle of client authorities";
-        let unusable = |reason: String| super::Error::Unusable { what: WHAT, reason };
-        let mut roots = RootCertStore::empty();
-        for certificate in certificates(WHAT, bundle)? {
-            roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+    /// When the bundle is no PEM, or no certificate in it is a CA that is valid at this time.
+    pub fn from_pem(bundle: &[u8], now: UnixTime) -> Result<Self, super::Error> {
+        const WHAT: &str = "the bundle of client CAs";
+        let (mut anchors, mut problems) = (Vec::new(), Vec::new());
+        for (index, certificate) in certificates(WHAT, bundle)?.into_iter().enumerate() {
+            let number = index + 1;
+            match Anchor::new(certificate) {
+                Ok(anchor) => {
+                    if !anchor.is_valid(now) {
+                        problems.push(format!("certificate {number} is expired or not valid yet"));
+                    }
+                    anchors.push(anchor);
+                }
+                Err(reason) => {
+                    tracing::warn!(number, reason, "a certificate in the bundle of client CAs is ignored");
+                    problems.push(format!("certificate {number} {reason}"));
+                }
+            }
         }
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
-            .build()
-            .map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { verifier: Some(verifier) })
+        if !anchors.iter().any(|anchor| anchor.is_valid(now)) {
+            let reason = format!("it has no valid CA certificate: {}", problems.join(", "));
+            return Err(super::Error::Unusable { what: WHAT, reason });
+        }
+        Ok(Self { anchors: anchors.into() })
     }
 
     /// Says whom the chain names, the client's own certificate first, at this moment.
@@ -86,23 +106,82 @@ impl ClientCaVerifier {
     /// The reason why it names nobody.
     pub fn verify(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<CertIdentity, Refusal> {
         let (own, intermediates) = chain.split_first().ok_or(Refusal::Absent)?;
-        let verifier = self.verifier.as_ref().ok_or(Refusal::NoAuthority)?;
-        verifier
-            .verify_client_cert(own, intermediates, now)
-            .map_err(|error| Refusal::Untrusted(error.to_string()))?;
-        let (_, certificate) = x509_parser::parse_x509_certificate(own)
-            .map_err(|error| Refusal::Untrusted(error.to_string()))?;
-        identity(&certificate, own)
+        let mut refusal = Refusal::NoAuthority;
+        for anchor in self.anchors.iter().filter(|anchor| anchor.is_valid(now)) {
+            let error = match anchor.verifier.verify_client_cert(own, intermediates, now) {
+                Ok(_) => return identity(chain, own, *anchor.validity.end()),
+                Err(error) => error,
+            };
+            // Another CA's certificate fails with an unknown issuer: the CA that did sign it has the better reason.
+            let is_stranger = error == CertificateError::UnknownIssuer.into();
+            if refusal == Refusal::NoAuthority || !is_stranger {
+                refusal = Refusal::Untrusted(error.to_string());
+            }
+        }
+        Err(refusal)
     }
 
     /// The verifier for the handshake, which leaves the question of trust to [`ClientCaVerifier::verify`].
     pub(super) fn handshake_verifier(&self, provider: Arc<CryptoProvider>) -> Arc<dyn ClientCertVerifier> {
-        let hints = self.verifier.as_ref().map(|verifier| verifier.root_hint_subjects().to_vec());
-        Arc::new(AnyHolder { hints: hints.unwrap_or_default(), provider })
+        let hints = self.anchors.iter().flat_map(|anchor| anchor.verifier.root_hint_subjects().to_vec());
+        Arc::new(AnyHolder { hints: hints.collect(), provider })
     }
 }
 
-fn identity(certificate: &X509Certificate<'_>, der: &CertificateDer<'_>) -> Result<CertIdentity, Refusal> {
+impl Anchor {
+    /// Takes a certificate for a CA if it is one, by the rules of Go: webpki looks at neither the constraints nor the validity of a
+    /// trust anchor.
+    fn new(certificate: CertificateDer<'static>) -> Result<Self, String> {
+        let (_, parsed) = x509_parser::parse_x509_certificate(&certificate)
+            .map_err(|error| format!("cannot be parsed: {error}"))?;
+        let constraints = parsed.basic_constraints().ok().flatten();
+        if parsed.version() != X509Version::V3 || !constraints.is_some_and(|found| found.value.ca) {
+            return Err("is no CA certificate: it lacks the basic constraint CA:TRUE".to_owned());
+        }
+        let usage = parsed.key_usage().map_err(|_| "has an invalid key usage".to_owned())?;
+        if usage.is_some_and(|usage| !usage.value.key_cert_sign()) {
+            return Err("is no CA certificate: its key usage lacks keyCertSign".to_owned());
+        }
+        let validity = seconds(parsed.validity());
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).map_err(|error| format!("cannot be used: {error}"))?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
+            .build()
+            .map_err(|error| format!("cannot be used: {error}"))?;
+        Ok(Self { verifier, validity })
+    }
+
+    fn is_valid(&self, now: UnixTime) -> bool {
+        self.validity.contains(&now.as_secs())
+    }
+}
+
+fn seconds(validity: &Validity) -> RangeInclusive<u64> {
+    let seconds = |time: i64| u64::try_from(time).unwrap_or_default();
+    seconds(validity.not_before.timestamp())..=seconds(validity.not_after.timestamp())
+}
+
+/// The identity that a verified chain names; `latest` is the end of its CA.
+fn identity(
+    chain: &[CertificateDer<'_>],
+    own: &CertificateDer<'_>,
+    latest: u64,
+) -> Result<CertIdentity, Refusal> {
+    let end = |der: &CertificateDer<'_>| {
+        let parsed = x509_parser::parse_x509_certificate(der);
+        parsed.map(|(_, parsed)| *seconds(parsed.validity()).end()).unwrap_or_default()
+    };
+    let valid_until = chain.iter().map(end).fold(latest, u64::min);
+    let (_, certificate) =
+        x509_parser::parse_x509_certificate(own).map_err(|error| Refusal::Untrusted(error.to_string()))?;
+    subject(&certificate, own, UnixTime::since_unix_epoch(std::time::Duration::from_secs(valid_until)))
+}
+
+fn subject(
+    certificate: &X509Certificate<'_>,
+    der: &CertificateDer<'_>,
+    valid_until: UnixTime,
+) -> Result<CertIdentity, Refusal> {
     let not_text = |_| Refusal::Nameless("a part of it is no text");
     let subject = certificate.subject();
     // Of several CNs the last counts: it is the most specific, and the one that Kubernetes takes.
@@ -113,13 +192,12 @@ fn identity(certificate: &X509Certificate<'_>, der: &CertificateDer<'_>) -> Resu
     let uid_oid = oid!(1.3.6.1.4.1.57683.2);
     let uid = subject.iter_by_oid(&uid_oid).last().map(|uid| uid.as_str()).transpose().map_err(not_text)?;
     let digest = ring::digest::digest(&ring::digest::SHA256, der);
-    let not_after = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or_default();
     Ok(CertIdentity {
         common_name: common_name.to_owned(),
         organizations: organizations.collect::<Result<_, _>>().map_err(not_text)?,
         uid: uid.map(str::to_owned),
         fingerprint: digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
-        valid_until: UnixTime::since_unix_epoch(std::time::Duration::from_secs(not_after)),
+        valid_until,
     })
 }
 

@@ -21,12 +21,12 @@ fn pki() -> Pki {
 
 fn server(pki: &Pki) -> Arc<ServerConfig> {
     let certificate = Arc::new(ServingCertificate::new(&pki.server).unwrap());
-    server_config(certificate, &ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap())
+    server_config(certificate, &ClientCaVerifier::from_pem(pki.ca.as_bytes(), now()).unwrap())
 }
 
 fn client(trusted: &Pki, identity: Option<&Identity>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(trusted.ca.as_bytes()).unwrap()).unwrap();
+    roots.add(certificates("test", trusted.ca.as_bytes()).unwrap().remove(0)).unwrap();
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13, &TLS12])
         .unwrap()
@@ -35,7 +35,7 @@ fn client(trusted: &Pki, identity: Option<&Identity>) -> Arc<ClientConfig> {
         None => builder.with_no_client_auth(),
         Some(identity) => {
             let chain = certificates("test", identity.certificate.as_bytes()).unwrap();
-            let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+            let key = keys::private_key(identity.key.as_bytes()).unwrap();
             builder.with_client_auth_cert(chain, key).unwrap()
         }
     };
@@ -84,7 +84,7 @@ fn the_serving_certificate_covers_every_name_of_a_server() {
 fn the_administrator_is_seen_with_name_and_group() {
     let pki = pki();
     let connection = handshake(client(&pki, Some(&pki.admin)), server(&pki), "localhost").unwrap();
-    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes(), now()).unwrap();
     let identity = verifier.verify(connection.peer_certificates().unwrap(), now()).unwrap();
     assert_eq!(identity.common_name, "admin");
     assert_eq!(identity.organizations, ["system:masters"]);
@@ -101,12 +101,12 @@ fn a_stranger_passes_the_handshake_and_fails_the_verdict() {
     // Clients choose by the server's hints; this one shows its certificate in any case.
     stranger.client_auth_cert_resolver = Arc::new(AlwaysShow(certified_key(&other.admin).unwrap()));
     let connection = handshake(Arc::new(stranger), server(&pki), "localhost").unwrap();
-    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes(), now()).unwrap();
     let refusal = verifier.verify(connection.peer_certificates().unwrap(), now()).unwrap_err();
     assert!(matches!(refusal, Refusal::Untrusted(_)), "{refusal}");
 
     let both = [pki.ca.as_bytes(), other.ca.as_bytes()].concat();
-    let verifier = ClientCaVerifier::from_pem(&both).unwrap();
+    let verifier = ClientCaVerifier::from_pem(&both, now()).unwrap();
     verifier.verify(connection.peer_certificates().unwrap(), now()).unwrap();
 }
 
@@ -127,7 +127,7 @@ impl rustls::client::ResolvesClientCert for AlwaysShow {
 fn refusal(pki: &Pki, identity: &Identity, days: u64) -> String {
     let chain = certificates("test", identity.certificate.as_bytes()).unwrap();
     let time = UnixTime::since_unix_epoch(Duration::from_secs(now().as_secs() + days * 24 * 60 * 60));
-    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes(), now()).unwrap();
     verifier.verify(&chain, time).unwrap_err().to_string()
 }
 
@@ -138,7 +138,7 @@ fn expired_certificates_and_those_of_servers_name_nobody() {
     assert!(expired.contains("expired"), "{expired}");
     let server = refusal(&pki, &pki.server, 0);
     assert!(server.contains("usage") || server.contains("EKU") || server.contains("purpose"), "{server}");
-    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes()).unwrap();
+    let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes(), now()).unwrap();
     assert_eq!(verifier.verify(&[], now()), Err(Refusal::Absent));
 }
 
@@ -166,11 +166,21 @@ fn a_certificate_without_a_common_name_names_nobody() {
 
 type TestAuthority = rcgen::CertifiedIssuer<'static, rcgen::KeyPair>;
 
-fn test_authority() -> (TestAuthority, ClientCaVerifier) {
+/// A CA after this change of its parameters.
+fn authority(change: impl FnOnce(&mut rcgen::CertificateParams)) -> TestAuthority {
     let mut params = rcgen::CertificateParams::default();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let authority = TestAuthority::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap();
-    let verifier = ClientCaVerifier::from_pem(authority.pem().as_bytes()).unwrap();
+    change(&mut params);
+    TestAuthority::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap()
+}
+
+fn bundle(authorities: &[&TestAuthority]) -> String {
+    authorities.iter().map(|authority| pem::encode(pem::CERTIFICATE, authority.der())).collect()
+}
+
+fn test_authority() -> (TestAuthority, ClientCaVerifier) {
+    let authority = authority(|_| {});
+    let verifier = ClientCaVerifier::from_pem(bundle(&[&authority]).as_bytes(), now()).unwrap();
     (authority, verifier)
 }
 
@@ -181,7 +191,7 @@ fn issue(authority: &TestAuthority, params: &rcgen::CertificateParams) -> Certif
 #[test]
 fn a_bundle_without_certificates_is_refused() {
     for bundle in ["", "rubbish", &pki().admin.key] {
-        assert!(ClientCaVerifier::from_pem(bundle.as_bytes()).is_err(), "{bundle}");
+        assert!(ClientCaVerifier::from_pem(bundle.as_bytes(), now()).is_err(), "{bundle}");
     }
 }
 
@@ -189,9 +199,68 @@ fn a_bundle_without_certificates_is_refused() {
 fn a_renewed_certificate_is_shown_from_the_next_handshake_on() {
     let (old, new) = (pki(), pki());
     let certificate = Arc::new(ServingCertificate::new(&old.server).unwrap());
-    let clients = ClientCaVerifier::from_pem(old.ca.as_bytes()).unwrap();
+    let clients = ClientCaVerifier::from_pem(old.ca.as_bytes(), now()).unwrap();
     let config = server_config(Arc::clone(&certificate), &clients);
     handshake(client(&new, None), Arc::clone(&config), "localhost").unwrap_err();
     certificate.replace(&new.server).unwrap();
     handshake(client(&new, None), config, "localhost").unwrap();
+}
+
+/// A client certificate for a member of `system:masters`, valid for ever.
+fn master(authority: &TestAuthority) -> CertificateDer<'static> {
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "system:masters");
+    issue(authority, &params)
+}
+
+fn expires(year: i32) -> impl FnOnce(&mut rcgen::CertificateParams) {
+    move |params| params.not_after = rcgen::date_time_ymd(year, 1, 1)
+}
+
+fn in_year(year: i32) -> UnixTime {
+    let seconds = rcgen::date_time_ymd(year, 6, 1).unix_timestamp();
+    UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(seconds).unwrap()))
+}
+
+#[test]
+fn a_bundle_without_a_valid_ca_is_refused_with_the_reason() {
+    let leaf = authority(|params| params.is_ca = rcgen::IsCa::ExplicitNoCa);
+    let plain = authority(|params| params.is_ca = rcgen::IsCa::NoCa);
+    let signs_nothing =
+        authority(|params| params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature]);
+    let expired = authority(expires(2020));
+    let future = authority(|params| params.not_before = rcgen::date_time_ymd(2090, 1, 1));
+    for (authority, reason) in [
+        (&leaf, "CA:TRUE"),
+        (&plain, "CA:TRUE"),
+        (&signs_nothing, "keyCertSign"),
+        (&expired, "expired"),
+        (&future, "not valid yet"),
+    ] {
+        let error =
+            ClientCaVerifier::from_pem(bundle(&[authority]).as_bytes(), now()).unwrap_err().to_string();
+        assert!(error.contains("no valid CA certificate") && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn an_expired_ca_and_a_leaf_in_a_bundle_with_a_valid_ca_grant_nothing() {
+    let leaf = authority(|params| params.is_ca = rcgen::IsCa::ExplicitNoCa);
+    let (expired, valid) = (authority(expires(2020)), authority(|_| {}));
+    let verifier = ClientCaVerifier::from_pem(bundle(&[&leaf, &expired, &valid]).as_bytes(), now()).unwrap();
+    assert!(verifier.verify(&[master(&valid)], now()).is_ok());
+    for other in [&leaf, &expired] {
+        let refusal = verifier.verify(&[master(other)], now()).unwrap_err();
+        assert!(matches!(refusal, Refusal::Untrusted(_)), "{refusal}");
+    }
+}
+
+#[test]
+fn a_ca_that_expires_while_the_server_runs_is_no_longer_trusted() {
+    let authority = authority(expires(2060));
+    let verifier = ClientCaVerifier::from_pem(bundle(&[&authority]).as_bytes(), now()).unwrap();
+    let identity = verifier.verify(&[master(&authority)], in_year(2059)).unwrap();
+    let end = rcgen::date_time_ymd(2060, 1, 1).unix_timestamp();
+    assert_eq!(i64::try_from(identity.valid_until.as_secs()), Ok(end), "the verdict ends with the CA");
+    assert_eq!(verifier.verify(&[master(&authority)], in_year(2060)), Err(Refusal::NoAuthority));
 }

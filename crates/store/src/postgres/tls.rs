@@ -9,9 +9,9 @@ use std::sync::Arc;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use x509::pem;
 
 use crate::types::Error;
 
@@ -59,10 +59,12 @@ fn build(
 
 fn authorities(file: &Path) -> Result<RootCertStore, Error> {
     let mut store = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| unusable(file, &error))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| unusable(file, &error))?;
-        store.add(certificate).map_err(|error| unusable(file, &error))?;
+    let text = std::fs::read(file).map_err(|error| unusable(file, &error))?;
+    for block in pem::blocks(&text) {
+        let block = block.map_err(|error| unusable(file, &error))?;
+        if block.label == pem::CERTIFICATE {
+            store.add(block.contents.into()).map_err(|error| unusable(file, &error))?;
+        }
     }
     Ok(store)
 }

@@ -21,12 +21,13 @@ fn certificates(common_name: &str, host: &str) -> Certificates {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, common_name);
     let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap().pem();
+    let authority = x509::pem::encode(x509::pem::CERTIFICATE, params.self_signed(&key).unwrap().der());
     let issuer = Issuer::new(params, key);
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
-    let certificate = params.signed_by(&key, &issuer).unwrap().pem();
-    Certificates { authority, certificate, key: key.serialize_pem() }
+    let certificate =
+        x509::pem::encode(x509::pem::CERTIFICATE, params.signed_by(&key, &issuer).unwrap().der());
+    Certificates { authority, certificate, key: x509::pem::encode("PRIVATE KEY", key.serialized_der()) }
 }
 
 /// A server that encrypts.

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::error::Error;
-use process::tls::asked_subject;
+use x509::{CertificateRequest, RequestError};
 
 use super::tree::{at, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
@@ -96,7 +96,13 @@ impl Plugin for ClusterTrustBundleAttest {
     }
 }
 
-/// Nobody becomes a master of the server by a certificate that somebody else signs.
+/// The certificate signing request of an object, by the reader that validation and the signer use.
+pub(super) fn parsed(csr: &Object) -> Result<CertificateRequest, RequestError> {
+    let text = STANDARD.decode(text_at(csr, &["spec", "request"])).map_err(|_| RequestError::NotPem)?;
+    CertificateRequest::from_pem(&text)
+}
+
+/// Nobody becomes a master of the server by a certificate that somebody else signs. A request that cannot be parsed is rejected.
 pub(super) struct CertificateSubjectRestriction;
 
 impl Plugin for CertificateSubjectRestriction {
@@ -109,12 +115,13 @@ impl Plugin for CertificateSubjectRestriction {
         if text_at(csr, &["spec", "signerName"]) != CLIENT_SIGNER {
             return Step::OK;
         }
-        let pem = STANDARD.decode(text_at(csr, &["spec", "request"])).unwrap_or_default();
-        let asked = asked_subject(&pem).unwrap_or_default();
-        if !asked.organizations.iter().any(|organization| organization == MASTERS) {
-            return Step::OK;
-        }
-        let message = format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed");
+        let message = match parsed(csr) {
+            Err(reason) => format!("unable to parse csr: {reason}"),
+            Ok(asked) if asked.organizations().iter().any(|group| group == MASTERS) => {
+                format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed")
+            }
+            Ok(_) => return Step::OK,
+        };
         Step::Done(Err(request.forbidden(object, message)))
     }
 }

@@ -207,8 +207,8 @@ fn validate_update(new: &Object, old: &Object, part: Part) -> Vec<FieldError> {
     errors
 }
 
-fn decoded(base64: &str) -> String {
-    String::from_utf8_lossy(&decode_base64(base64).unwrap_or_default()).into_owned()
+fn decoded(base64: &str) -> Vec<u8> {
+    decode_base64(base64).unwrap_or_default()
 }
 
 fn bad_spec(object: &Object) -> Vec<FieldError> {

@@ -5,12 +5,10 @@ mod token;
 
 use std::collections::BTreeSet;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use model::error::Error;
-use process::tls::asked_subject;
 use serde_json::Value;
 
+use super::certificates::parsed;
 use super::tree::{at, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
@@ -191,11 +189,10 @@ fn signing_request(request: &Request<'_>, node: &str, object: Option<&Object>) -
     if !matches!(signer, "kubernetes.io/kubelet-serving" | "kubernetes.io/kube-apiserver-client-kubelet") {
         return Ok(());
     }
-    let pem = STANDARD.decode(text_at(asked, &["spec", "request"])).unwrap_or_default();
-    match asked_subject(&pem) {
-        None => Err("unable to parse csr: PEM block type must be CERTIFICATE REQUEST".to_owned()),
-        Some(subject) if subject.common_name == format!("{USER}{node}") => Ok(()),
-        Some(_) => Err(format!("can only create a node CSR with CN={USER}{node}")),
+    match parsed(asked) {
+        Err(reason) => Err(format!("unable to parse csr: {reason}")),
+        Ok(csr) if csr.common_name() == format!("{USER}{node}") => Ok(()),
+        Ok(_) => Err(format!("can only create a node CSR with CN={USER}{node}")),
     }
 }
 
