@@ -12,7 +12,7 @@ use model::kinds::Ranges;
 use model::rbac::bootstrap_index;
 use process::Shutdown;
 use store::Store;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Switches};
@@ -55,6 +55,8 @@ pub struct Parts {
     /// What is written down of requests, if anything is.
     pub(crate) audit: Option<Arc<Audit>>,
     pub(crate) documents: Documents,
+    /// The turn to make a backup.
+    pub(crate) backups: Arc<Semaphore>,
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
     pub(crate) shutdown: Shutdown,
@@ -249,6 +251,7 @@ impl Builder {
             flows,
             audit: self.audit.map(Arc::new),
             documents: Documents::default(),
+            backups: Arc::new(Semaphore::new(1)),
             metrics: ApiMetrics::register(&mut self.metrics),
             metrics_registry: self.metrics,
             shutdown: self.shutdown,

@@ -29,6 +29,9 @@ use crate::request_body::read_body;
 use crate::warnings::Warnings;
 use crate::{bootstrap, compress, request, verbs};
 
+/// How long the copy of a database may take before the first byte of it is sent.
+const BACKUP: Duration = Duration::from_secs(60 * 60);
+
 /// A request that takes longer is logged.
 const SLOW: Duration = Duration::from_secs(1);
 
@@ -103,7 +106,7 @@ where
 
 /// How long a request may take. What goes on for long anyway takes no shorter time from a client.
 fn time_for(api: &ApiServer, target: &Target, uri: &Uri) -> Result<Duration, Error> {
-    let longest = api.limits.request_timeout;
+    let longest = if is_backup(target) { BACKUP } else { api.limits.request_timeout };
     let query = uri.query().unwrap_or("");
     let is_long = match target {
         Target::Resource { verb: Verb::Watch, .. } => true,
@@ -128,6 +131,10 @@ fn time_for(api: &ApiServer, target: &Target, uri: &Uri) -> Result<Duration, Err
             })
         }
     }
+}
+
+fn is_backup(target: &Target) -> bool {
+    matches!(target, Target::Plain { path, .. } if path == endpoints::backup::PATH)
 }
 
 fn took_too_long() -> Error {
@@ -161,7 +168,7 @@ where
     may(api, (&caller, &target, head.uri.path()), &query, told)?;
     let level = PriorityLevel::of(connection, &caller, told.flow.get().map(|flow| flow.priority));
     let flow = FlowDistinguisher { user: &caller.name, level, class: class_of(&target), width: 1 };
-    let gzip = compress::is_wanted(&head.headers) && may_be_compressed(&target);
+    let gzip = compress::is_wanted(&head.headers) && may_be_compressed(&target) && !is_backup(&target);
     let mut slot = None;
     let response = match target {
         Target::Resource { verb, place } => {

@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
-use crate::{access::AccessArgs, audit::AuditArgs, go_flags, postgres::PostgresArgs};
+use crate::{
+    access::AccessArgs, audit::AuditArgs, backup::BackupArgs, go_flags, postgres::PostgresArgs,
+    restore::RestoreArgs,
+};
 
 /// A Kubernetes control plane in one program, with all of its state in SQL
 #[derive(Debug, Parser)]
@@ -22,6 +25,7 @@ Examples:
                                             the same, in another folder and on any free port
   orlop serve --postgres postgres://user@host/db
                                             one of many API servers on one database
+  orlop backup nightly.tar                  database and keys in one file, while the server runs
 
 Then, in another terminal, with the path that was printed:
   export KUBECONFIG=~/.local/share/orlop/kubeconfig
@@ -45,6 +49,20 @@ pub(crate) enum Role {
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
 
+    /// Write the database and the keys of a server into one file, while the server runs
+    ///
+    /// The archive has every write that was acknowledged before it began. It holds the keys of the server: keep it as
+    /// safe as the server itself. A server on PostgreSQL is backed up with PostgreSQL's tools, see docs/backup.md.
+    #[command(after_help = BACKUP_EXAMPLES)]
+    Backup(BackupArgs),
+
+    /// Lay out a backup in a data directory, such that no client takes it for the state that it knows
+    ///
+    /// The clock is advanced past every revision that clients of the lost server may have seen, and older revisions
+    /// expire: watches and lists from them get 410, and clients read everything anew.
+    #[command(after_help = RESTORE_EXAMPLES)]
+    Restore(RestoreArgs),
+
     /// Be kube-apiserver, with its flags: for tools that start one (a link of that name does the same)
     #[command(disable_help_flag = true)]
     KubeApiserver {
@@ -59,6 +77,20 @@ pub(crate) enum Role {
         flags: Vec<String>,
     },
 }
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  orlop backup nightly.tar                  of the server in the usual folder
+  orlop backup --data /var/lib/orlop /backup/orlop.tar
+  orlop backup --kubeconfig admin.conf orlop.tar
+                                            of a server on another machine, without its keys";
+
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  orlop restore nightly.tar --data /var/lib/orlop
+  orlop restore nightly.tar --force         what is there is kept beside it
+  orlop restore --advance --postgres-file /etc/orlop/postgres
+                                            after pg_restore or a point-in-time recovery";
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -188,7 +220,7 @@ mod tests {
 
     #[test]
     fn every_example_in_the_help_parses() {
-        let lines = [EXAMPLES, UP_EXAMPLES, SERVE_EXAMPLES].join("\n");
+        let lines = [EXAMPLES, UP_EXAMPLES, SERVE_EXAMPLES, BACKUP_EXAMPLES, RESTORE_EXAMPLES].join("\n");
         let commands = lines.lines().map(str::trim).filter(|line| line.starts_with("orlop "));
         for line in commands {
             let command = line.split("  ").next().unwrap_or(line);

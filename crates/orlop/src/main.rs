@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod backup;
 mod callers;
 mod cli;
 mod config;
@@ -13,6 +14,7 @@ mod kube_apiserver;
 mod kubeconfig;
 mod postgres;
 mod renewal;
+mod restore;
 mod serve;
 mod tokens;
 
@@ -43,6 +45,12 @@ fn main() -> ExitCode {
         _ => match cli::Cli::parse().role {
             Role::KubeApiserver { flags } => kube_apiserver::run(flags.into_iter()),
             Role::Etcd { flags } => etcd::run(flags.into_iter()),
+            Role::Backup(arguments) => {
+                exit("orlop", block_on(backup::run(arguments, |name| std::env::var_os(name))))
+            }
+            Role::Restore(arguments) => {
+                exit("orlop", block_on(restore::run(arguments, |name| std::env::var_os(name))))
+            }
             Role::Up(arguments) | Role::Serve(arguments) => exit("orlop", serve(arguments)),
         },
     }

@@ -26,6 +26,12 @@ pub struct DataArgs {
 pub struct NoHome;
 
 impl DataArgs {
+    /// Whether the folder was named on the command line.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.data.is_some()
+    }
+
     /// The folder that was given, or the one that the platform has for a user's data. `environment` looks up a
     /// variable; a program passes `std::env::var_os`.
     ///

@@ -3,8 +3,8 @@
 use std::{
     fs::{self, DirBuilder, File, Permissions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
-    path::Path,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
 };
 
 use tempfile::{Builder, NamedTempFile};
@@ -55,11 +55,49 @@ pub fn restrict(path: &Path) {
 /// # Errors
 /// When the folder is missing or not writable, or the disk is full; the old file is then untouched.
 pub fn write_durably(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
-    let file = write_beside(path, bytes, access)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    // The new name is in the folder, so the folder must reach the disk too.
-    File::open(folder(path))?.sync_all()
+    let mut draft = Draft::beside(path, access)?;
+    draft.file().write_all(bytes)?;
+    draft.commit()
+}
+
+/// A file that is written beside its place: in place once it is committed, and gone if it never is.
+pub struct Draft {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Draft {
+    /// An empty file in the folder of `path`.
+    ///
+    /// # Errors
+    /// When the folder is missing or not writable.
+    pub fn beside(path: &Path, access: Access) -> io::Result<Self> {
+        Ok(Self { file: new_beside(path, access)?, path: path.to_owned() })
+    }
+
+    /// The file, to write to.
+    pub fn file(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// Puts the file in its place, in one step that a power cut does not undo.
+    ///
+    /// # Errors
+    /// When the disk is full or the place is a folder; what was there is then untouched.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path).map_err(|error| error.error)?;
+        // The new name is in the folder, so the folder must reach the disk too.
+        File::open(folder(&self.path))?.sync_all()
+    }
+}
+
+/// Makes a file that only its owner can read, and that was not there before.
+///
+/// # Errors
+/// When it is there, or the folder is missing or not writable.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// The same, but a power cut may leave neither: for what is made again from something else when it is missing or damaged. It does
@@ -73,14 +111,18 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
 }
 
 fn write_beside(path: &Path, bytes: &[u8], access: Access) -> io::Result<NamedTempFile> {
+    let mut file = new_beside(path, access)?;
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn new_beside(path: &Path, access: Access) -> io::Result<NamedTempFile> {
     let mode = match access {
         Access::Private => 0o600,
         Access::Public => 0o644,
     };
     let permissions = Permissions::from_mode(mode);
-    let mut file = Builder::new().prefix(".new-").permissions(permissions).tempfile_in(folder(path))?;
-    file.write_all(bytes)?;
-    Ok(file)
+    Builder::new().prefix(".new-").permissions(permissions).tempfile_in(folder(path))
 }
 
 fn folder(path: &Path) -> &Path {

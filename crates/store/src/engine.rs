@@ -1,9 +1,10 @@
-//! The interface of a database to the store: ten methods in the store's own words, no SQL.
+//! The interface of a database to the store: eleven methods in the store's own words, no SQL.
 //!
 //! Every read sees one committed state (a snapshot), and checks the compaction mark in that same state. Revisions above the
 //! compaction mark are consecutive: each of them has its change. Below the mark there are gaps, where compaction removed
 //! changes and where [`Engine::advance`] skipped revisions.
 
+use std::fs::File;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -52,6 +53,11 @@ pub trait Engine: Send + Sync + 'static {
     /// again. A restored or promoted database needs it, see [`beyond`]; the objects themselves stay as they are.
     async fn advance(&self, to: Revision) -> Result<ClockState, Error>;
 
+    /// Copies one committed state into a file of its own, while writers go on; `None` where the database has backups of its own.
+    async fn backup(&self) -> Result<Option<Snapshot>, Error> {
+        Ok(None)
+    }
+
     /// Gives back files, locks, threads and connections. Afterwards every call answers [`Error::Unavailable`].
     async fn close(&self);
 }
@@ -66,6 +72,19 @@ pub const STRIDE: u64 = 1_000_000_000;
 /// A revision that no client has seen of a database whose greatest known revision is `seen`; for [`Engine::advance`].
 pub fn beyond(seen: Revision) -> Revision {
     Revision(seen.0.saturating_add(STRIDE))
+}
+
+/// A copy of a database as it was at one revision.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The copy, at its beginning. The file has no name any more: it is gone when this is dropped.
+    pub file: File,
+    /// The size of the copy.
+    pub bytes: u64,
+    /// The clock of the copy.
+    pub clock: ClockState,
+    /// The version of the tables in the copy.
+    pub schema: u32,
 }
 
 /// What a batch became.

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::committer::{BatchLimits, Hold, Queue, committer};
 use crate::compactor::{compact, compactor};
-use crate::engine::Engine;
+use crate::engine::{Engine, Snapshot};
 use crate::event::WatchScope;
 use crate::hub::{Hub, RingLimits, Watch, publisher};
 use crate::listing::not_compacted;
@@ -139,6 +139,11 @@ impl Store {
     /// Sets the compaction mark, then removes history below it in small steps.
     pub async fn compact(&self, through: Revision) -> Result<(), Error> {
         compact(&*self.inner.engine, through, &self.inner.metrics).await
+    }
+
+    /// Copies the database as it is at one revision, while writers go on; `None` where it has backups of its own.
+    pub async fn backup(&self) -> Result<Option<Snapshot>, Error> {
+        self.inner.engine.backup().await
     }
 
     /// Commits what is queued, ends the tasks and all watches, and closes the engine. Later calls answer [`Error::Unavailable`].

@@ -1,5 +1,6 @@
 //! Everything that is no object: discovery, OpenAPI, version, health, metrics.
 
+pub(crate) mod backup;
 mod health;
 
 use bytes::Bytes;
@@ -52,6 +53,7 @@ pub(crate) async fn answer(
         }
         "/version" => json_only(&version(), query, headers),
         "/metrics" => metrics(api),
+        backup::PATH => backup::answer(api, method).await,
         "/openid/v1/jwks" => Ok(published("application/jwk-set+json", &api.accounts().key_set())),
         "/.well-known/openid-configuration" => Ok(published(JSON, &api.accounts().discovery())),
         "" => {
@@ -66,7 +68,7 @@ pub(crate) async fn answer(
 fn is_own(path: &str) -> bool {
     let is_page = matches!(
         path,
-        "" | "/version" | "/metrics" | "/openid/v1/jwks" | "/.well-known/openid-configuration"
+        "" | "/version" | "/metrics" | backup::PATH | "/openid/v1/jwks" | "/.well-known/openid-configuration"
     );
     is_page || path.starts_with("/openapi/") || health::endpoint(path).is_some()
 }

@@ -1,9 +1,9 @@
 //! What goes wrong at the start: one sentence, a failing exit code, nothing else.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
     net::TcpListener,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, PermissionsExt},
     path::Path,
 };
 
@@ -78,10 +78,15 @@ async fn a_postgresql_address_that_is_wrong() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for (url, part) in [
         (format!("postgres://me:s3cret@{closed}/orlop"), closed.as_str()),
-        ("postgres://me:s3cret@nowhere.invalid/orlop".to_owned(), "nowhere.invalid"),
+        ("postgres://me:s3cret@nowhere.invalid/orlop?sslmode=require".to_owned(), "nowhere.invalid"),
         ("mysql://me:s3cret@db/orlop".to_owned(), "postgres://"),
     ] {
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--data", text(&data), "--postgres", &url];
+        // In a file, for a password among the arguments and a connection without TLS are warned about.
+        let file = folder.path().join("address");
+        fs::write(&file, url).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        let arguments =
+            ["serve", "--listen", "127.0.0.1:0", "--data", text(&data), "--postgres-file", text(&file)];
         check(&arguments, &[part]).await;
     }
 }

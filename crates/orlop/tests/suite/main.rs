@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod backups;
 mod budgets;
 mod clients;
 mod daily;

@@ -1,6 +1,6 @@
 //! Several API servers on one PostgreSQL database.
 
-use std::{collections::BTreeSet, process::Stdio};
+use std::{collections::BTreeSet, fs::Permissions, os::unix::fs::PermissionsExt, process::Stdio};
 
 use pgtest::PgServer;
 use serde_json::json;
@@ -41,6 +41,29 @@ async fn what_one_server_commits_reaches_watches_of_the_other() {
     assert_eq!(next().await, "configmap/seen-at-once");
     kubectl::run(&first, "create configmap seen-by-watch").await;
     assert_eq!(next().await, "configmap/seen-by-watch");
+}
+
+#[tokio::test]
+async fn the_address_of_postgresql_comes_from_a_file_and_a_password_among_the_arguments_is_warned_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let postgres = PgServer::start().unwrap();
+    let url = postgres.create_database().unwrap();
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (user, place) = rest.split_once('@').unwrap();
+    let user = user.split(':').next().unwrap();
+    let with_password = format!("{scheme}://{user}:s3cret@{place}");
+    let file = folder.path().join("address");
+    std::fs::write(&file, format!("{with_password}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let by_file = ["--postgres-file", file.to_str().unwrap(), "--controllers="];
+    let first = Server::start("serve", &folder.path().join("first"), &by_file).await;
+    assert!(!first.log().contains("WARN"), "{}", first.log());
+    kubectl::run(&first, "create configmap in-postgresql").await;
+    let typed = ["--postgres", &with_password, "--controllers="];
+    let second = Server::start("serve", &folder.path().join("second"), &typed).await;
+    kubectl::run(&second, "get configmap in-postgresql").await;
+    let log = second.log();
+    assert!(log.contains("the password in --postgres is visible") && !log.contains("s3cret"), "{log}");
 }
 
 #[tokio::test]

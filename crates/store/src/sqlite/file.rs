@@ -11,9 +11,11 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::backend::{blocking, keep_statements};
+use super::backup::{self, Copies};
 use super::error::{closed, open_failed, unavailable};
 use super::lock::Lock;
 use super::{Durability, FileOptions, private, schema};
+use crate::engine::Snapshot;
 use crate::types::Error;
 
 /// Connections for look-ups. They are held for microseconds, so two are enough for many cores.
@@ -42,6 +44,7 @@ pub struct FileDatabase {
     lookers: Vec<Mutex<Option<Connection>>>,
     next_looker: AtomicUsize,
     scanners: Arc<Scanners>,
+    copies: Arc<Copies>,
     writer: Mutex<Option<Sender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     lock: Mutex<Option<Arc<Lock>>>,
@@ -74,6 +77,7 @@ impl FileDatabase {
         not_lost(options, &name)?;
         private::prepare(&options.path)
             .map_err(|error| open_failed(&name, &Error::Unavailable { reason: error.to_string() }))?;
+        backup::clean(&options.path);
         let failed = |error| open_failed(&name, &unavailable(error));
         let is_new = length(&options.path) == 0;
         let mut writer = connect(options, OpenFlags::SQLITE_OPEN_CREATE)?;
@@ -99,6 +103,7 @@ impl FileDatabase {
             lookers,
             next_looker: AtomicUsize::new(0),
             scanners,
+            copies: Arc::default(),
             writer: Mutex::new(Some(jobs)),
             threads: Mutex::new(threads),
             lock: Mutex::new(Some(Arc::new(lock))),
@@ -119,6 +124,12 @@ impl FileDatabase {
     ) -> Result<T, Error> {
         let scanners = Arc::clone(&self.scanners);
         blocking_with_permit(scanners, work).await
+    }
+
+    /// Copies the database as one reader sees it.
+    pub async fn backup(&self) -> Result<Snapshot, Error> {
+        let (copies, path) = (Arc::clone(&self.copies), self.scanners.options.path.clone());
+        self.scan(move |connection| copies.copy(connection, &path)).await
     }
 
     /// Runs a write on the writer thread, after those before it.
@@ -231,6 +242,11 @@ fn not_lost(options: &FileOptions, name: &str) -> Result<(), Error> {
 
 fn length(path: &Path) -> u64 {
     path.metadata().map_or(0, |found| found.len())
+}
+
+/// A connection to the database of a server that does not run: it neither makes nor migrates anything.
+pub fn connect_alone(options: &FileOptions) -> Result<Connection, Error> {
+    connect_to_read(options)
 }
 
 fn connect_to_read(options: &FileOptions) -> Result<Connection, Error> {

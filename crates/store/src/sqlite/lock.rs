@@ -12,9 +12,18 @@ pub struct Lock {
     file: File,
 }
 
+/// Whether a process has the database open at the moment.
+pub fn is_in_use(path: &Path) -> bool {
+    let file = File::options().write(true).open(private::beside(path, ".lock"));
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
 impl Lock {
     /// Locks the database at `path`, which people know as `name`. The lock is on a file beside it, because SQLite has its own locks
     /// on the database itself.
+    ///
+    /// # Errors
+    /// When another process has it, or the folder is missing or not writable.
     pub fn take(path: &Path, name: &str) -> Result<Self, Error> {
         let beside = private::beside(path, ".lock");
         let file = private::open(&beside).map_err(|error| Error::Open {
@@ -33,7 +42,7 @@ impl Lock {
     }
 
     /// After a failed write: says what the disk says to a write of one byte, where SQLite says only that it failed.
-    pub fn explain(&self, error: Error) -> Error {
+    pub(super) fn explain(&self, error: Error) -> Error {
         let Error::Unavailable { .. } = error else { return error };
         let reason = match self.probe() {
             Ok(()) => return error,

@@ -1,6 +1,7 @@
 //! The embedded engine: one SQLite file with one writer, or a database in memory.
 
 mod backend;
+mod backup;
 mod compact;
 mod error;
 mod file;
@@ -19,8 +20,11 @@ use model::{ObjectKey, Resource, Revision};
 use tokio::sync::Notify;
 
 use self::backend::{Backend, Memory};
+pub use self::backup::of_file as backup_of_file;
 use self::file::FileDatabase;
-use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
+pub use self::lock::{Lock, is_in_use};
+pub use self::private::BESIDE;
+use crate::engine::{Bound, Changes, Committed, Engine, Snapshot, Sweep, Transaction};
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
 /// How to use a database file.
@@ -131,6 +135,13 @@ impl Engine for Sqlite {
         let clock = self.backend.write(1, move |connection| write::advance(connection, to)).await?;
         self.advanced.notify_one();
         Ok(clock)
+    }
+
+    async fn backup(&self) -> Result<Option<Snapshot>, Error> {
+        match &self.backend {
+            Backend::File(file) => file.backup().await.map(Some),
+            Backend::Memory(_) => Ok(None),
+        }
     }
 
     async fn close(&self) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
 /// Files that SQLite makes beside a database.
-const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+pub const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Makes the database file where it is missing, with mode 0600 from the start whatever the umask is, and takes the rights of group and
 /// others away from files that an older version or a copy left wider. It has to run before SQLite opens the database: SQLite gives

@@ -1,0 +1,110 @@
+//! A consistent copy of a database that is being written to.
+//!
+//! SQLite's backup API copies the pages while one read transaction is open on the source: every page comes from the same commit,
+//! however many follow, and the copy never starts over. Writers go on; only the write-ahead log cannot start over meanwhile. A copy
+//! by `VACUUM INTO` is smaller, but writes every row and index entry again (see docs/adr/0026-backups-are-tar-archives.md).
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, TryLockError};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+use super::error::unavailable;
+use super::file::connect_alone;
+use super::lock::Lock;
+use super::{FileOptions, private, read};
+use crate::engine::Snapshot;
+use crate::types::Error;
+
+/// Pages of 4 KiB that are copied at once: the memory that a copy takes.
+const STEP: std::ffi::c_int = 512;
+
+/// One copy at a time, in a file beside the database.
+#[derive(Default)]
+pub struct Copies(Mutex<()>);
+
+impl Copies {
+    /// Copies what a reader sees into a file without a name: it is gone with the last handle, whatever happens to the process.
+    pub fn copy(&self, source: &Connection, database: &Path) -> Result<Snapshot, Error> {
+        let _turn = match self.0.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Unavailable { reason: "another backup is being made".to_owned() });
+            }
+        };
+        let scratch = Scratch::beside(database)?;
+        copy(source, &scratch.0)
+    }
+}
+
+/// Removes what a process left behind that ended during a copy.
+pub fn clean(database: &Path) {
+    let _ = fs::remove_file(scratch_path(database));
+}
+
+/// Copies the database of a server that does not run; says so where one does.
+pub fn of_file(database: &Path) -> Result<Snapshot, Error> {
+    let name = database.display().to_string();
+    if !database.exists() {
+        return Err(Error::Open { reason: format!("there is no database {name}") });
+    }
+    let _lock = Lock::take(database, &name)?;
+    let source = connect_alone(&FileOptions::new(database))?;
+    Copies::default().copy(&source, database)
+}
+
+fn scratch_path(database: &Path) -> PathBuf {
+    private::beside(database, "-backup")
+}
+
+/// The file that a copy is written to, without a name once this is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn beside(database: &Path) -> Result<Self, Error> {
+        let path = scratch_path(database);
+        clean(database);
+        private::open(&path).map_err(|error| unusable(&path, &error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn copy(source: &Connection, to: &Path) -> Result<Snapshot, Error> {
+    let snapshot = source.unchecked_transaction().map_err(unavailable)?;
+    // The first read: from here on the transaction sees this commit.
+    let clock = read::clock(&snapshot)?;
+    let schema = snapshot.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(unavailable)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut target = Connection::open_with_flags(to, flags).map_err(unavailable)?;
+    // Nobody reads the copy before it is complete, and nobody keeps one that is not.
+    target.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(())).map_err(unavailable)?;
+    target.pragma_update(None, "synchronous", "OFF").map_err(unavailable)?;
+    let backup = Backup::new(&snapshot, &mut target).map_err(unavailable)?;
+    loop {
+        match backup.step(STEP).map_err(unavailable)? {
+            StepResult::Done => break,
+            StepResult::More => {}
+            other => {
+                return Err(Error::Unavailable { reason: format!("the copy cannot go on ({other:?})") });
+            }
+        }
+    }
+    drop(backup);
+    drop(target);
+    let file = File::open(to).map_err(|error| unusable(to, &error))?;
+    let bytes = file.metadata().map_err(|error| unusable(to, &error))?.len();
+    Ok(Snapshot { file, bytes, clock, schema })
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> Error {
+    Error::Unavailable { reason: format!("{} cannot be used: {error}", path.display()) }
+}
