@@ -165,6 +165,18 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) event_ttl: Duration,
 
+    /// Keep old revisions for this long, at least 10s
+    ///
+    /// Watches that resume and lists that continue need them. History that takes more than 1 GiB is compacted earlier.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "15m",
+        value_parser = parse_history,
+        help_heading = "What is kept in order"
+    )]
+    pub(crate) history: Duration,
+
     /// Refuse tokens of Secrets that their account lists when they have not been used for so long, and delete them after as long again
     #[arg(
         long,
@@ -186,6 +198,19 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) telemetry: TelemetryArgs,
+}
+
+/// The shortest `--history`: a client has to come to the second page of a list.
+const SHORTEST_HISTORY: Duration = Duration::from_secs(10);
+
+fn parse_history(text: &str) -> Result<Duration, String> {
+    let history = go_flags::parse_duration(text)?;
+    if history < SHORTEST_HISTORY {
+        return Err(
+            "it has to be at least 10s: watches resume and lists continue from old revisions".to_owned()
+        );
+    }
+    Ok(history)
 }
 
 /// The choices of `--durability`.
@@ -216,6 +241,25 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn history_is_kept_for_a_quarter_of_an_hour_unless_somebody_gives_a_time_that_makes_sense() {
+        let history = |arguments: &[&str]| {
+            let cli = Cli::try_parse_from(["orlop", "up"].iter().chain(arguments));
+            cli.map(|cli| match cli.role {
+                Role::Up(args) => args.history,
+                _ => panic!("this is up"),
+            })
+        };
+        assert_eq!(history(&[]).unwrap(), Duration::from_secs(15 * 60));
+        assert_eq!(history(&["--history", "90s"]).unwrap(), Duration::from_secs(90));
+        for nonsense in ["0", "0s", "9s", "-5m", "soon", ""] {
+            let error = history(&[&*format!("--history={nonsense}")]).unwrap_err().to_string();
+            assert!(error.contains("--history <TIME>"), "{error}");
+        }
+        let error = history(&["--history", "1s"]).unwrap_err().to_string();
+        assert!(error.contains("it has to be at least 10s"), "{error}");
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) plugins: Switches,
     /// Which controllers are on.
     pub(crate) controllers: Selection,
+    /// How long old revisions are kept.
+    pub(crate) history: Duration,
     /// How long events stay after they were last written; nothing for ever.
     pub(crate) event_ttl: Duration,
     /// How long a token that an account got by itself may be unused.
@@ -112,6 +114,7 @@ impl Config {
             client_ca,
             tokens,
             controllers,
+            history: args.history,
             event_ttl: args.event_ttl,
             unused_tokens: args.legacy_service_account_token_clean_up_period,
             access: Access::new(access)?,

@@ -9,7 +9,7 @@ use store::{Engine, FileOptions, Metrics, Options, Postgres, PostgresOptions, Sq
 use crate::{config::Database, postgres::PostgresUrl};
 
 /// Opens the database, makes or migrates it where needed, and starts the store on it.
-pub(crate) async fn open(database: &Database, metrics: &mut Registry) -> Result<Store> {
+pub(crate) async fn open(database: &Database, options: Options, metrics: &mut Registry) -> Result<Store> {
     let engine: Arc<dyn Engine> = match database {
         Database::Sqlite { path, durability } => {
             let mut options = FileOptions::new(path);
@@ -23,5 +23,5 @@ pub(crate) async fn open(database: &Database, metrics: &mut Registry) -> Result<
             Arc::new(Postgres::open(url, &options).await?)
         }
     };
-    Ok(Store::open(engine, Options::default(), &Metrics::new(metrics)).await?)
+    Ok(Store::open(engine, options, &Metrics::new(metrics)).await?)
 }

@@ -23,7 +23,7 @@ use process::{
 
 use prometheus_client::registry::Registry;
 use rustls::pki_types::UnixTime;
-use store::Store;
+use store::{Options, Store};
 use tokio::time::timeout;
 
 use crate::{
@@ -198,8 +198,11 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
     let controllers = Metrics::register(&mut metrics);
     // Two of them wait for the disk.
     let types = async { ApiServer::built_in_types() };
-    let (store, key, types) =
-        tokio::join!(database::open(&config.database, &mut metrics), signing_key(config), types);
+    let (store, key, types) = tokio::join!(
+        database::open(&config.database, Options::keeping(config.history), &mut metrics),
+        signing_key(config),
+        types
+    );
     let (store, accounts) = (store?, config.access.service_accounts(|| key)?);
     let signing_key = Arc::clone(&accounts.signing);
     let audit = config.audit.as_ref().map(|audit| audit.open()).transpose()?;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
+use crate::compactor::Pressure;
 use crate::engine::{Committed, Engine, Transaction};
 use crate::hub::Outlet;
 use crate::metrics::Metrics;
@@ -87,6 +88,7 @@ fn closed() -> Error {
 pub(crate) fn committer(
     engine: Arc<dyn Engine>,
     outlet: Outlet,
+    pressure: Arc<Pressure>,
     limits: BatchLimits,
     stop: watch::Receiver<bool>,
     metrics: Metrics,
@@ -96,13 +98,14 @@ pub(crate) fn committer(
     let turn = Turn::default();
     let queue =
         Queue { jobs, room: Arc::new(Semaphore::new(room_bytes)), room_bytes, turn: Arc::clone(&turn) };
-    let committer = Committer { engine, outlet, limits, metrics, turn, left_over: None };
+    let committer = Committer { engine, outlet, pressure, limits, metrics, turn, left_over: None };
     (queue, committer.run(queued, stop))
 }
 
 struct Committer {
     engine: Arc<dyn Engine>,
     outlet: Outlet,
+    pressure: Arc<Pressure>,
     limits: BatchLimits,
     metrics: Metrics,
     turn: Turn,
@@ -173,6 +176,7 @@ impl Committer {
                     // A writer that is gone does not want to know.
                     let _ = answer.send(outcome);
                 }
+                self.pressure.add(changes.iter().map(|change| change.value.len() as u64).sum());
                 self.outlet.send(changes);
             }
             Err(error) => {

@@ -1,53 +1,136 @@
-//! Compaction: by hand to a revision, or by the clock to what is older than the retention.
+//! Compaction: by hand to a revision, by the clock to what is older than the retention, and early where history takes too much room.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use model::Revision;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until};
 
 use crate::engine::{Engine, Sweep};
 use crate::metrics::Metrics;
 use crate::types::Error;
 
-/// Revisions per step: a few milliseconds in which no write can commit.
+/// Revisions per step, at most: a few milliseconds in which no write can commit.
 const STEP: u64 = 1000;
 
-/// Compacts to a revision, in small steps.
-pub(crate) async fn compact(engine: &dyn Engine, through: Revision, metrics: &Metrics) -> Result<(), Error> {
-    while engine.compact(through, STEP).await? == Sweep::More {}
-    metrics.compacted.set(i64::try_from(through.0).unwrap_or(i64::MAX));
-    Ok(())
+/// Bytes per step, about: large objects take longer to remove.
+const STEP_BYTES: u64 = 16 << 20;
+
+/// The history is looked at each time that so large a part of its budget was written.
+const LOOKS: u64 = 16;
+
+/// How a store compacts by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// How often what is older than the retention goes; `None` for never.
+    pub interval: Option<Duration>,
+    pub retention: Duration,
+    /// The bytes of history beyond which it goes early.
+    pub budget: u64,
 }
 
-/// Compacts every `interval` until it is told to stop.
+/// Counts what this server writes, and says when it is time to look at the history.
+#[derive(Debug)]
+pub(crate) struct Pressure {
+    written: AtomicU64,
+    step: u64,
+    due: Notify,
+}
+
+impl Pressure {
+    /// For a history of at most so many bytes.
+    pub fn new(budget: u64) -> Self {
+        Self { written: AtomicU64::new(0), step: (budget / LOOKS).max(1), due: Notify::new() }
+    }
+
+    /// So many bytes were written.
+    pub fn add(&self, bytes: u64) {
+        let before = self.written.fetch_add(bytes, Ordering::Relaxed);
+        if before / self.step != before.wrapping_add(bytes) / self.step {
+            self.due.notify_one();
+        }
+    }
+}
+
+/// Compacts to a revision, in small steps.
+pub(crate) async fn compact(
+    engine: &dyn Engine,
+    through: Revision,
+    metrics: &Metrics,
+) -> Result<Sweep, Error> {
+    let (bytes, clock) = (engine.history_bytes().await?, engine.clock().await?);
+    let changes = clock.current.0.saturating_sub(clock.compacted.0).max(1);
+    let step = (STEP_BYTES / (bytes / changes).max(1)).clamp(1, STEP);
+    let swept = loop {
+        match engine.compact(through, step).await? {
+            Sweep::More => {}
+            swept => break swept,
+        }
+    };
+    metrics.compacted.set(i64::try_from(through.0).unwrap_or(i64::MAX));
+    Ok(swept)
+}
+
+/// Compacts at a pace, and whenever history takes more than its budget, until it is told to stop.
 pub(crate) async fn compactor(
     engine: Arc<dyn Engine>,
-    interval: Duration,
-    retention: Duration,
+    pace: Pace,
+    pressure: Arc<Pressure>,
     mut stop: watch::Receiver<bool>,
     metrics: Metrics,
 ) {
     // The first run comes sooner, so that a server that is often restarted still compacts.
-    let mut pause = interval / 10;
+    let mut next = pace.interval.map(|interval| Instant::now() + interval / 10);
     loop {
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+        let is_time = tokio::select! {
+            () = reached(next) => true,
+            () = pressure.due.notified() => false,
             _ = stop.wait_for(|stop| *stop) => return,
+        };
+        if is_time {
+            next = pace.interval.map(|interval| Instant::now() + interval);
         }
-        pause = interval;
-        let run = async { compact(&*engine, engine.older_than(retention).await?, &metrics).await };
+        let run = async {
+            if is_time {
+                compact(&*engine, engine.older_than(pace.retention).await?, &metrics).await?;
+                metrics.compactions.inc();
+            }
+            within_budget(&*engine, pace.budget, &metrics).await
+        };
         tokio::select! {
-            result = run => match result {
-                Ok(()) => {
-                    metrics.compactions.inc();
-                }
-                Err(error) => {
-                    metrics.compaction_failures.inc();
-                    tracing::warn!(%error, "compaction failed, the next run tries again");
-                }
+            result = run => if let Err(error) = result {
+                metrics.compaction_failures.inc();
+                tracing::warn!(%error, "compaction failed, the next run tries again");
             },
             _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+async fn reached(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Removes the older half of history, again and again, until the rest fits.
+async fn within_budget(engine: &dyn Engine, budget: u64, metrics: &Metrics) -> Result<(), Error> {
+    loop {
+        let bytes = engine.history_bytes().await?;
+        metrics.history_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let clock = engine.clock().await?;
+        if bytes <= budget || clock.compacted >= clock.current {
+            return Ok(());
+        }
+        let through = Revision(clock.compacted.0 + (clock.current.0 - clock.compacted.0).div_ceil(2));
+        tracing::warn!(bytes, budget, %through, "history takes more than its byte budget; compacting early");
+        metrics.early_compactions.inc();
+        // Another server that is sweeping does the rest.
+        if compact(engine, through, metrics).await? == Sweep::Busy {
+            return Ok(());
         }
     }
 }

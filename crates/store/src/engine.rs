@@ -1,4 +1,4 @@
-//! The interface of a database to the store: eleven methods in the store's own words, no SQL.
+//! The interface of a database to the store: twelve methods in the store's own words, no SQL.
 //!
 //! Every read sees one committed state (a snapshot), and checks the compaction mark in that same state. Revisions above the
 //! compaction mark are consecutive: each of them has its change. Below the mark there are gaps, where compaction removed
@@ -42,6 +42,10 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The newest revision that was committed at least `age` ago; [`Revision::ZERO`] if there is none.
     async fn older_than(&self, age: Duration) -> Result<Revision, Error>;
+
+    /// The bytes of values and attributes that only readers of older revisions can see, and that compaction has not removed yet.
+    /// Counted with each commit and each sweep, never measured.
+    async fn history_bytes(&self) -> Result<u64, Error>;
 
     /// One step of compaction, in one small transaction: raises the mark to `through` if it is below, then removes what no
     /// reader at or above the mark can see, for at most `limit` revisions. Of several servers one sweeps at a time.

@@ -1,12 +1,13 @@
 //! What a watch gives: changes, and what each of them means to whoever selects only some objects.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use model::encoded::with_revision;
 use model::{ObjectKey, Resource, Revision, Selector};
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 use crate::engine::Engine;
 use crate::types::{Action, Change, Error};
@@ -97,12 +98,58 @@ pub struct SharedChange {
     change: Change,
     frames: Mutex<Vec<(u32, Bytes)>>,
     previous: OnceCell<Bytes>,
+    /// The memory that it counts into, from the time on at which it is in the ring.
+    ring: OnceLock<Arc<RingMemory>>,
+    /// The bytes that it counts there; [`GONE`] once it has left the ring.
+    counted: AtomicUsize,
+}
+
+/// No change takes so much.
+const GONE: usize = usize::MAX;
+
+/// The memory of a frame beside its bytes.
+const FRAME: usize = 64;
+
+/// The memory that recent changes take with everything that was made of them, counted when it is made.
+#[derive(Debug)]
+pub(crate) struct RingMemory {
+    bytes: AtomicUsize,
+    limit: usize,
+    over: Notify,
+}
+
+impl RingMemory {
+    /// For at most so many bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { bytes: AtomicUsize::new(0), limit, over: Notify::new() }
+    }
+
+    /// The bytes that are taken.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether they are more than the limit.
+    pub fn is_over(&self) -> bool {
+        self.bytes() > self.limit
+    }
+
+    /// Waits until frames have brought it over the limit.
+    pub async fn exceeded(&self) {
+        self.over.notified().await;
+    }
 }
 
 impl SharedChange {
     /// Nothing is encoded yet.
     pub fn new(change: Change) -> Self {
-        Self { change, frames: Mutex::new(Vec::new()), previous: OnceCell::new() }
+        Self {
+            change,
+            frames: Mutex::new(Vec::new()),
+            previous: OnceCell::new(),
+            ring: OnceLock::new(),
+            counted: AtomicUsize::new(0),
+        }
     }
 
     /// The encoding in a slot. It is made once for all watches; whoever chooses the slot numbers gives each format and each
@@ -116,7 +163,39 @@ impl SharedChange {
         }
         let frame = encode(&self.change);
         frames.push((slot, frame.clone()));
+        self.grow(FRAME + frame.len());
         frame
+    }
+
+    /// Begins to count into the memory of the ring.
+    pub(crate) fn enter(&self, memory: &Arc<RingMemory>) {
+        let size = self.size();
+        if self.ring.set(Arc::clone(memory)).is_ok() {
+            memory.bytes.fetch_add(size, Ordering::Relaxed);
+            self.counted.store(size, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends to count: watches that still hold it answer for that themselves.
+    pub(crate) fn leave(&self) {
+        let Some(memory) = self.ring.get() else { return };
+        let counted = self.counted.swap(GONE, Ordering::Relaxed);
+        if counted != GONE {
+            memory.bytes.fetch_sub(counted, Ordering::Relaxed);
+        }
+    }
+
+    /// Something was made of it that is kept.
+    fn grow(&self, bytes: usize) {
+        let Some(memory) = self.ring.get() else { return };
+        // First there, then here: whoever leaves meanwhile takes away no more than was added.
+        let before = memory.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let counting = |counted: usize| (counted != GONE).then_some(counted.saturating_add(bytes));
+        if self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counting).is_err() {
+            memory.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        } else if before <= memory.limit && before + bytes > memory.limit {
+            memory.over.notify_one();
+        }
     }
 
     /// The version that the change replaced, with the revision of the change. It is loaded once for all watches.
@@ -127,18 +206,20 @@ impl SharedChange {
             let stored = engine.get(&self.key, Some(before)).await?.ok_or_else(|| Error::Corrupt {
                 reason: format!("version {} is missing from the history", self.change.previous),
             })?;
-            Ok(with_revision(&stored.value, stored.version_at, self.revision))
+            let value = with_revision(&stored.value, stored.version_at, self.revision);
+            self.grow(value.len());
+            Ok(value)
         };
         self.previous.get_or_try_init(load).await.cloned()
     }
 
-    /// About how much memory it takes. Its frames are about as large as its value, so the value counts twice.
+    /// About how much memory it takes without its frames.
     pub(crate) fn size(&self) -> usize {
         let pairs = |attributes: &model::Attributes| -> usize {
             let pairs = attributes.labels().iter().chain(attributes.fields());
             pairs.map(|(key, value)| 48 + key.len() + value.len()).sum()
         };
-        512 + 2 * self.value.len() + pairs(&self.attributes) + pairs(&self.previous_attributes)
+        512 + self.value.len() + pairs(&self.attributes) + pairs(&self.previous_attributes)
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Metrics {
     pub(crate) compacted: Gauge,
     pub(crate) compactions: Counter,
     pub(crate) compaction_failures: Counter,
+    pub(crate) early_compactions: Counter,
+    pub(crate) history_bytes: Gauge,
 }
 
 impl Metrics {
@@ -50,6 +52,17 @@ impl Metrics {
             "Runs of compaction that failed",
             metrics.compaction_failures.clone(),
         );
+        registry.register(
+            "store_early_compactions",
+            "Compactions because history took more than its byte budget",
+            metrics.early_compactions.clone(),
+        );
+        registry.register_with_unit(
+            "store_history",
+            "Old revisions in the database, when they were last looked at",
+            Unit::Bytes,
+            metrics.history_bytes.clone(),
+        );
         metrics
     }
 
@@ -65,6 +78,8 @@ impl Metrics {
             compacted: Gauge::default(),
             compactions: Counter::default(),
             compaction_failures: Counter::default(),
+            early_compactions: Counter::default(),
+            history_bytes: Gauge::default(),
         }
     }
 }

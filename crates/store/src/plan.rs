@@ -32,6 +32,8 @@ pub struct Head {
     pub attributes: Attributes,
     /// The object; only where [`Wanted::value`] asks for it.
     pub value: Option<Bytes>,
+    /// The bytes of its value and its attributes in the database.
+    pub bytes: u64,
 }
 
 /// A head that has to be loaded before planning.
@@ -63,6 +65,8 @@ pub struct Plan {
     pub heads: Vec<HeadMove>,
     /// Versions that are no longer current, also those that came and went within the batch.
     pub history: Vec<Superseded>,
+    /// How many bytes become history: values and attributes of what is superseded, and of deletions.
+    pub history_bytes: u64,
     /// How the number of objects changes, per resource and namespace, without zeros.
     pub counts: Vec<CountMove>,
     /// The clock after the batch; the clock before it if nothing changed.
@@ -129,8 +133,14 @@ pub fn target_letter(target: Target) -> &'static str {
 ///
 /// `heads` holds the heads of all [`wanted`] keys that have one; `clock` is the newest committed revision.
 pub fn plan(batch: Vec<Transaction>, heads: HashMap<ObjectKey, Head>, clock: Revision) -> Plan {
-    let mut ledger =
-        Ledger { loaded: heads, touched: HashMap::new(), changes: Vec::new(), history: Vec::new(), clock };
+    let mut ledger = Ledger {
+        loaded: heads,
+        touched: HashMap::new(),
+        changes: Vec::new(),
+        history: Vec::new(),
+        history_bytes: 0,
+        clock,
+    };
     let outcomes = batch.into_iter().map(|writes| ledger.transact(writes)).collect();
     ledger.finish(outcomes)
 }
@@ -142,6 +152,7 @@ struct Ledger {
     touched: HashMap<ObjectKey, Option<Head>>,
     changes: Vec<Change>,
     history: Vec<Superseded>,
+    history_bytes: u64,
     clock: Revision,
 }
 
@@ -150,13 +161,19 @@ struct Draft {
     touched: HashMap<ObjectKey, Option<Head>>,
     changes: Vec<Change>,
     history: Vec<Superseded>,
+    history_bytes: u64,
     clock: Revision,
 }
 
 impl Ledger {
     fn transact(&mut self, writes: Transaction) -> Result<Vec<Written>, Error> {
-        let mut draft =
-            Draft { touched: HashMap::new(), changes: Vec::new(), history: Vec::new(), clock: self.clock };
+        let mut draft = Draft {
+            touched: HashMap::new(),
+            changes: Vec::new(),
+            history: Vec::new(),
+            history_bytes: 0,
+            clock: self.clock,
+        };
         let mut written = Vec::with_capacity(writes.len());
         for write in writes {
             written.extend(self.step(&mut draft, write)?);
@@ -164,6 +181,7 @@ impl Ledger {
         self.touched.extend(draft.touched);
         self.changes.append(&mut draft.changes);
         self.history.append(&mut draft.history);
+        self.history_bytes += draft.history_bytes;
         self.clock = draft.clock;
         Ok(written)
     }
@@ -233,7 +251,15 @@ impl Ledger {
             .filter(|(_, delta)| *delta != 0)
             .map(|((resource, namespace), delta)| CountMove { resource, namespace, delta })
             .collect();
-        Plan { outcomes, changes: self.changes, heads, history: self.history, counts, revision: self.clock }
+        Plan {
+            outcomes,
+            changes: self.changes,
+            heads,
+            history: self.history,
+            history_bytes: self.history_bytes,
+            counts,
+            revision: self.clock,
+        }
     }
 }
 
@@ -251,14 +277,20 @@ impl Draft {
         self.clock = revision;
         let value = body.at(revision);
         let previous = replaced.as_ref().map_or(Revision::ZERO, |head| head.revision);
-        if replaced.is_some() {
+        let bytes = stored_bytes(&value, &attributes);
+        if let Some(head) = &replaced {
+            self.history_bytes += head.bytes;
             self.history.push(Superseded { key: key.clone(), revision: previous, by: revision });
+        }
+        if action == Action::Delete {
+            self.history_bytes += bytes;
         }
         let head = (action != Action::Delete).then(|| Head {
             revision,
             uid: uid.clone(),
             attributes: attributes.clone(),
             value: Some(value.clone()),
+            bytes,
         });
         self.touched.insert(key.clone(), head);
         self.changes.push(Change {
@@ -274,6 +306,11 @@ impl Draft {
         });
         Written { revision, value }
     }
+}
+
+/// The bytes of a version in the database, as the engines count them.
+fn stored_bytes(value: &Bytes, attributes: &Attributes) -> u64 {
+    (value.len() + attributes.to_bytes().len()) as u64
 }
 
 fn expected<'a>(key: &ObjectKey, expect: &Precondition, head: Option<&'a Head>) -> Result<&'a Head, Error> {

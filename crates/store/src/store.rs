@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 
 use crate::committer::{BatchLimits, Hold, Queue, committer};
-use crate::compactor::{compact, compactor};
+use crate::compactor::{Pace, Pressure, compact, compactor};
 use crate::engine::{Engine, Snapshot};
 use crate::event::WatchScope;
 use crate::hub::{Hub, RingLimits, Watch, publisher};
@@ -21,8 +21,10 @@ use crate::types::{ClockState, Error, ListQuery, Page, Stored, Write, Written};
 pub struct Options {
     /// How often history is compacted; `None` for never.
     pub compaction: Option<Duration>,
-    /// History younger than this is kept.
+    /// History younger than this is kept, unless it takes more than `history_bytes`.
     pub retention: Duration,
+    /// How many bytes history may take in the database. Beyond that the oldest of it is compacted early.
+    pub history_bytes: u64,
     /// How many recent changes are kept in memory for watches.
     pub ring_events: usize,
     /// How many bytes of recent changes are kept in memory for watches.
@@ -39,14 +41,26 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            compaction: Some(Duration::from_secs(15 * 60)),
-            retention: Duration::from_secs(15 * 60),
+            compaction: Some(USUAL_HISTORY),
+            retention: USUAL_HISTORY,
+            history_bytes: 1 << 30,
             ring_events: 32_768,
             ring_bytes: 64 << 20,
             batch_writes: 1000,
             batch_bytes: 8 << 20,
             batch_entries: 10_000,
         }
+    }
+}
+
+/// How long history is kept, and how often it is compacted, unless somebody says otherwise.
+const USUAL_HISTORY: Duration = Duration::from_secs(15 * 60);
+
+impl Options {
+    /// Keeps history for so long. It is compacted as often, but no less often than usual: of a long history little is removed at a
+    /// time.
+    pub fn keeping(history: Duration) -> Self {
+        Self { compaction: Some(history.min(USUAL_HISTORY)), retention: history, ..Self::default() }
     }
 }
 
@@ -87,15 +101,24 @@ impl Store {
             bytes: options.batch_bytes,
             entries: options.batch_entries,
         };
-        let (queue, committing) =
-            committer(Arc::clone(&engine), outlet, limits, stopped.clone(), metrics.clone());
+        let pressure = Arc::new(Pressure::new(options.history_bytes));
+        let (queue, committing) = committer(
+            Arc::clone(&engine),
+            outlet,
+            Arc::clone(&pressure),
+            limits,
+            stopped.clone(),
+            metrics.clone(),
+        );
         let mut tasks = JoinSet::new();
         tasks.spawn(publishing);
         tasks.spawn(committing);
-        if let Some(interval) = options.compaction {
-            let engine = Arc::clone(&engine);
-            tasks.spawn(compactor(engine, interval, options.retention, stopped, metrics.clone()));
-        }
+        let pace = Pace {
+            interval: options.compaction,
+            retention: options.retention,
+            budget: options.history_bytes,
+        };
+        tasks.spawn(compactor(Arc::clone(&engine), pace, pressure, stopped, metrics.clone()));
         let tasks = Mutex::new(tasks);
         Ok(Self { inner: Arc::new(Inner { engine, queue, hub, metrics: metrics.clone(), stop, tasks }) })
     }
@@ -138,7 +161,7 @@ impl Store {
 
     /// Sets the compaction mark, then removes history below it in small steps.
     pub async fn compact(&self, through: Revision) -> Result<(), Error> {
-        compact(&*self.inner.engine, through, &self.inner.metrics).await
+        compact(&*self.inner.engine, through, &self.inner.metrics).await.map(drop)
     }
 
     /// Copies the database as it is at one revision, while writers go on; `None` where it has backups of its own.

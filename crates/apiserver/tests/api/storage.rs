@@ -113,6 +113,10 @@ impl Engine for Failing {
         self.database.older_than(age).await
     }
 
+    async fn history_bytes(&self) -> Result<u64, Error> {
+        self.database.history_bytes().await
+    }
+
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
         self.database.compact(through, limit).await
     }

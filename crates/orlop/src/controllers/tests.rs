@@ -31,7 +31,8 @@ impl Servers {
     async fn on(databases: &[Database]) -> Self {
         let mut servers = Self { apis: vec![], controllers: JoinSet::new(), shutdown: Shutdown::new() };
         for database in databases {
-            let store = database::open(database, &mut Registry::default()).await.unwrap();
+            let store =
+                database::open(database, store::Options::default(), &mut Registry::default()).await.unwrap();
             let api = ApiServer::builder(store).build().await.unwrap();
             let all = Selection::new(&["*".to_owned()], CONTROLLERS, OWN).unwrap();
             let shared_at = matches!(database, Database::Postgres(_)).then(|| "test".to_owned());

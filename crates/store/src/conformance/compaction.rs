@@ -38,6 +38,47 @@ pub(super) async fn a_running_watch_that_falls_behind_the_mark_is_expired(factor
     assert_eq!(next_seen(&mut quick, 1).await, [added("later", "")]);
 }
 
+pub(super) async fn history_is_counted_in_bytes_until_it_is_compacted(factory: Factory) {
+    let kit = Kit::new(&factory).await;
+    let history = async || kit.fixture.engine.history_bytes().await.expect("it is counted");
+    let large = |name: &str| object(&format!("ns/{name}")).label("k", "v").data("x".repeat(10_000));
+    kit.write(large("a").create()).await;
+    kit.write(large("b").create()).await;
+    assert_eq!(history().await, 0, "heads are no history");
+    kit.write(large("a").label("k", "w").put()).await;
+    let one = history().await;
+    assert!((10_000..11_000).contains(&one), "{one}");
+    // In one transaction too: two versions and a deletion.
+    kit.store.write(vec![large("b").label("k", "w").put(), large("b").remove()]).await.expect("in order");
+    assert!((4 * one - 500..4 * one + 500).contains(&history().await));
+    kit.store.compact(kit.revision().await).await.expect("it compacts");
+    assert_eq!(history().await, 0);
+    assert_eq!(kit.list(&all()).await.items.len(), 1);
+}
+
+pub(super) async fn history_over_its_budget_is_compacted_early(factory: Factory) {
+    // Neither the time nor anybody asks for it.
+    let kit = Kit::with(&factory, |options| options.history_bytes = 300_000).await;
+    let a = object("ns/a");
+    let first = kit.write(a.clone().create()).await.revision;
+    let mut last = first;
+    for n in 0..40 {
+        last = kit.write(a.clone().data(format!("{n}").repeat(25_000)).put()).await.revision;
+    }
+    let engine = &kit.fixture.engine;
+    // The last look comes after at most a sixteenth of the budget was written.
+    while engine.history_bytes().await.expect("it is counted") > 330_000 {
+        tokio::task::yield_now().await;
+    }
+    let mark = kit.store.clock().await.expect("readable").compacted;
+    assert!(first < mark && mark < last, "{mark} in {first}..{last}: the newer history stays");
+    assert!(is_expired(kit.store.watch(everything(), first).await));
+    assert_eq!(kit.data(&a, Some(mark)).await.map(|data| data.len()).unwrap_or_default() % 25_000, 0);
+    let mut watch = kit.watch(everything(), last).await;
+    kit.write(object("ns/b").create()).await;
+    assert_eq!(next_seen(&mut watch, 1).await, [added("b", "")]);
+}
+
 pub(super) async fn a_revision_is_never_reused_after_compaction(factory: Factory) {
     let kit = Kit::new(&factory).await;
     kit.write(object("ns/a").create()).await;

@@ -180,6 +180,8 @@ cases! { $
     compaction: [
         a_watch_from_before_the_mark_is_expired,
         a_running_watch_that_falls_behind_the_mark_is_expired,
+        history_is_counted_in_bytes_until_it_is_compacted,
+        history_over_its_budget_is_compacted_early,
         a_revision_is_never_reused_after_compaction,
         reads_at_the_mark_work_and_below_it_expire,
         a_continue_position_that_outlives_compaction_is_expired,

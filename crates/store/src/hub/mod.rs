@@ -17,7 +17,7 @@ use model::{Resource, Revision};
 pub(crate) use self::publish::{Outlet, publisher};
 use self::topic::{Subscription, Topic};
 pub use self::watch::Watch;
-use crate::event::{SharedChange, WatchScope};
+use crate::event::{RingMemory, SharedChange, WatchScope};
 use crate::metrics::Metrics;
 
 /// How much the hub remembers.
@@ -32,7 +32,9 @@ pub(crate) struct Hub {
     topics: RwLock<Topics>,
     /// All changes up to here are in their topics.
     head: AtomicU64,
-    order: Mutex<Order>,
+    /// The topics of the changes in memory, oldest first.
+    order: Mutex<VecDeque<Arc<Topic>>>,
+    memory: Arc<RingMemory>,
     limits: RingLimits,
     metrics: Metrics,
 }
@@ -42,13 +44,6 @@ struct Topics {
     /// Nothing at or before this revision is in memory.
     base: Revision,
     closed: bool,
-}
-
-/// What is in memory, oldest first, over all topics.
-#[derive(Default)]
-struct Order {
-    events: VecDeque<(Arc<Topic>, usize)>,
-    bytes: usize,
 }
 
 /// A panic elsewhere leaves these states whole: each is changed in single steps.
@@ -62,7 +57,8 @@ impl Hub {
         Self {
             topics: RwLock::new(Topics { by_resource: HashMap::new(), base: head, closed: false }),
             head: AtomicU64::new(head.0),
-            order: Mutex::new(Order::default()),
+            order: Mutex::new(VecDeque::new()),
+            memory: Arc::new(RingMemory::new(limits.bytes)),
             limits,
             metrics,
         }
@@ -84,9 +80,8 @@ impl Hub {
             let resource = &change.key.resource;
             let (topic, changes) =
                 by_topic.entry(resource.clone()).or_insert_with(|| (self.topic(resource), Vec::new()));
-            let size = change.size();
-            order.bytes += size;
-            order.events.push_back((Arc::clone(topic), size));
+            change.enter(&self.memory);
+            order.push_back(Arc::clone(topic));
             changes.push(change);
         }
         let mut rung: Vec<Arc<Subscription>> = Vec::new();
@@ -102,19 +97,28 @@ impl Hub {
         }
     }
 
-    fn evict(&self, order: &mut Order) {
-        while order.events.len() > self.limits.events || order.bytes > self.limits.bytes {
-            let Some((topic, size)) = order.events.pop_front() else { break };
-            order.bytes -= size;
+    /// Waits until what watches made of changes has brought the memory over its limit.
+    pub async fn exceeded(&self) {
+        self.memory.exceeded().await;
+    }
+
+    /// Forgets the oldest changes until the rest is within the limits.
+    pub fn trim(&self) {
+        self.evict(&mut held(&self.order));
+    }
+
+    fn evict(&self, order: &mut VecDeque<Arc<Topic>>) {
+        while order.len() > self.limits.events || self.memory.is_over() {
+            let Some(topic) = order.pop_front() else { break };
             topic.evict();
         }
-        self.metrics.ring_bytes.set(i64::try_from(order.bytes).unwrap_or(i64::MAX));
+        self.metrics.ring_bytes.set(i64::try_from(self.memory.bytes()).unwrap_or(i64::MAX));
     }
 
     /// Goes on from `head`, because what lies between is gone from the log. Watches find that out when they read it.
     pub fn reset(&self, head: Revision) {
         let mut order = held(&self.order);
-        *order = Order::default();
+        order.clear();
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         topics.base = head;
         let before = self.head();

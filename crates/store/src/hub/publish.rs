@@ -65,6 +65,7 @@ impl Publisher {
                 },
                 () = missed.notified() => self.catch_up(None).await,
                 () = self.engine.bell() => self.catch_up(None).await,
+                () = self.hub.exceeded() => self.hub.trim(),
             }
         }
     }

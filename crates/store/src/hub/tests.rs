@@ -156,6 +156,35 @@ fn memory_is_bounded_in_bytes_too() {
 }
 
 #[test]
+fn frames_count_into_the_memory_of_recent_changes_and_push_older_ones_out() {
+    let size = change(11, "m/a", "", "").size();
+    let limits = RingLimits { events: usize::MAX, bytes: 4 * size + 1000 };
+    let metrics = Metrics::unregistered();
+    let hub = Hub::new(Revision(10), limits, metrics.clone());
+    hub.publish((11..15).map(|revision| change(revision, "m/a", "", "")).collect());
+    let (topic, watch) = hub.subscribe(scope(None, None, vec![]), Revision(10));
+    let Found::Recent(changes) = topic.look(&watch, Revision(10), 9) else { panic!("they are in memory") };
+    let frame = |of: usize, slot: u32| changes[of].frame(slot, |_| bytes::Bytes::from(vec![0; 836]));
+    let is_over = || futures::FutureExt::now_or_never(hub.exceeded()).is_some();
+    frame(3, 0);
+    frame(3, 0);
+    assert_eq!(hub.memory.bytes(), 4 * size + 900, "a frame is made and counted once");
+    assert!(!is_over());
+    frame(3, 1);
+    assert!(is_over(), "the second form of the same change is memory of its own");
+    hub.trim();
+    // Two changes of some 500 bytes had to go for 1800 bytes of frames.
+    assert_eq!(hub.memory.bytes(), 2 * size + 1800);
+    assert_eq!(metrics.ring_bytes.get(), i64::try_from(2 * size + 1800).unwrap());
+    assert!(matches!(topic.look(&watch, Revision(11), 9), Found::Behind(_)));
+    assert!(matches!(topic.look(&watch, Revision(12), 9), Found::Recent(changes) if changes.len() == 2));
+    frame(0, 0);
+    assert_eq!(hub.memory.bytes(), 2 * size + 1800, "a change that has left counts no more");
+    hub.reset(Revision(50));
+    assert_eq!(hub.memory.bytes(), 0);
+}
+
+#[test]
 fn after_a_gap_that_cannot_be_filled_quiet_watches_have_to_look_again() {
     let limits = RingLimits { events: 9, bytes: usize::MAX };
     let hub = Hub::new(Revision(10), limits, Metrics::unregistered());

@@ -105,13 +105,14 @@ impl Topic {
         let mut state = held(&self.state);
         if let Some(change) = state.ring.pop_front() {
             state.floor = change.revision;
+            change.leave();
         }
     }
 
     /// Forgets everything up to `to`. Quiet watches, which have seen everything up to `from`, have to look again.
     pub fn reset(&self, from: Revision, to: Revision, rung: &mut Vec<Arc<Subscription>>) {
         let mut state = held(&self.state);
-        state.ring.clear();
+        state.ring.drain(..).for_each(|change| change.leave());
         state.floor = to;
         for subscription in state.quiet.take_all() {
             subscription.set_first(Some(from.max(subscription.from).next()));

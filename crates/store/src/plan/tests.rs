@@ -52,6 +52,7 @@ fn head(revision: u64, text: &str) -> Head {
         uid: Uid("u".into()),
         attributes: labels(&[("t", text)]),
         value: Some(body(text).at(Revision(revision))),
+        bytes: 1000,
     }
 }
 
@@ -255,4 +256,19 @@ fn an_object_with_too_many_labels_is_refused_unless_it_had_as_many() {
     assert!(refusal.ends_with("the object has 10001 labels, the limit is 10000"), "{refusal}");
     assert!(write_of(body("now"), OBJECT_LABELS + 1, of(5)).is_err());
     assert!(write_of(body("now"), OBJECT_LABELS + 1, of(OBJECT_LABELS + 1)).is_ok());
+}
+
+#[test]
+fn what_is_superseded_and_what_is_deleted_becomes_history() {
+    let heads = || HashMap::from([(key("a"), head(9, "old")), (key("b"), head(8, "old"))]);
+    let bytes = |writes| plan(vec![writes], heads(), Revision(100)).history_bytes;
+    assert_eq!(bytes(vec![create("c", "1")]), 0);
+    assert_eq!(bytes(vec![update("a", Precondition::default(), "new")]), 1000);
+    let last = (body("last").len() + 3 + Attributes::default().to_bytes().len()) as u64;
+    assert_eq!(bytes(vec![delete("a", Precondition::default())]), 1000 + last);
+    let twice =
+        vec![update("a", Precondition::default(), "new"), update("a", Precondition::default(), "newer")];
+    let between = (body("new").len() + 3 + labels(&[("t", "new")]).to_bytes().len()) as u64;
+    assert_eq!(bytes(twice), 1000 + between);
+    assert_eq!(bytes(vec![update("b", at(1), "new")]), 0, "a refused transaction keeps nothing");
 }

@@ -153,6 +153,7 @@ fn loaded(rows: &[Row], wanted: &[Wanted<'_>]) -> Result<Loaded, Error> {
             uid: Uid(get(row, 3)?),
             attributes: attributes(row, 4)?,
             value: if *whole { Some(value(row, 5)?) } else { None },
+            bytes: get::<i64>(row, 6)?.unsigned_abs(),
         };
         heads.insert((*key).clone(), head);
     }

@@ -44,7 +44,7 @@ const SWEEP: &str = "
             FROM (SELECT previous AS revision FROM gone WHERE previous > 0
                   UNION ALL SELECT revision FROM gone WHERE action = $4) g
             CROSS JOIN LATERAL (SELECT c.ctid FROM changes c WHERE c.revision = g.revision OFFSET 0) c
-        ))
+        )) RETURNING (octet_length(value) + octet_length(attributes))::bigint AS bytes
     ), unkeep AS (
         DELETE FROM history WHERE ctid = ANY (ARRAY (
             SELECT s.ctid FROM gone g CROSS JOIN LATERAL (
@@ -54,7 +54,10 @@ const SWEEP: &str = "
             ) s
         ))
     ), mark AS (
-        UPDATE compaction m SET swept = greatest(m.swept, turn.high) FROM turn WHERE m.id AND turn.held
+        UPDATE compaction m SET
+            swept = greatest(m.swept, turn.high),
+            swept_bytes = m.swept_bytes + (SELECT coalesce(sum(f.bytes), 0)::bigint FROM forget f)
+        FROM turn WHERE m.id AND turn.held
     )
     SELECT turn.held, turn.high FROM turn";
 
@@ -64,6 +67,16 @@ const UNCOUNT: &str = "
     DELETE FROM counts WHERE ctid = ANY (ARRAY (
         SELECT n.ctid FROM counts n WHERE n.objects = 0 LIMIT 1000 FOR UPDATE SKIP LOCKED
     )) AND objects = 0";
+
+/// The bytes of values and attributes that are history.
+const HISTORY_BYTES: &str = "
+    SELECT greatest(t.kept_bytes - m.swept_bytes, 0) FROM clock t CROSS JOIN compaction m";
+
+/// The bytes of values and attributes that are history.
+pub async fn history_bytes(readers: &Readers) -> Result<u64, Error> {
+    let found = readers.query(Query::new(HISTORY_BYTES)).await?;
+    Ok(get::<i64>(first(&found)?, 0)?.unsigned_abs())
+}
 
 /// Raises the mark, then sweeps at most `limit` revisions below it.
 pub async fn compact(readers: &Readers, through: Revision, limit: u64) -> Result<Sweep, Error> {
@@ -89,6 +102,6 @@ pub async fn compact(readers: &Readers, through: Revision, limit: u64) -> Result
 
 /// All statements, with what they are for and how many parameters they have.
 #[cfg(test)]
-pub fn statements() -> [(&'static str, &'static str, usize); 3] {
-    [("mark", MARK, 1), ("sweep", SWEEP, 4), ("uncount", UNCOUNT, 0)]
+pub fn statements() -> [(&'static str, &'static str, usize); 4] {
+    [("mark", MARK, 1), ("sweep", SWEEP, 4), ("uncount", UNCOUNT, 0), ("history bytes", HISTORY_BYTES, 0)]
 }

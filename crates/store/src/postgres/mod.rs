@@ -148,6 +148,10 @@ impl Engine for Postgres {
         read::older_than(&self.readers, age).await
     }
 
+    async fn history_bytes(&self) -> Result<u64, Error> {
+        compact::history_bytes(&self.readers).await
+    }
+
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
         compact::compact(&self.readers, through, limit).await
     }

@@ -137,7 +137,7 @@ fn statements() -> Vec<Prepared> {
     let heads = [(2, object(2)), (3, object(3))].map(|(number, (key, attributes, body))| {
         let revision = Revision(number);
         let value = Some(body.at(revision));
-        (key, Head { revision, uid: Uid("u".to_owned()), attributes, value })
+        (key, Head { revision, uid: Uid("u".to_owned()), attributes, value, bytes: 9 })
     });
     for batch in [vec![create(1)], vec![update(2)], vec![delete(3)], vec![create(1), update(2), delete(3)]] {
         let plan = plan(vec![batch], heads.clone().into_iter().collect(), Revision(9));

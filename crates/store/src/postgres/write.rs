@@ -21,9 +21,10 @@ macro_rules! heads {
     ($wanted:literal) => {
         concat!(
             "
-    SELECT (SELECT t.revision FROM clock t), f.place, f.revision, f.uid, f.attributes, f.value
+    SELECT (SELECT t.revision FROM clock t), f.place, f.revision, f.uid, f.attributes, f.value, f.bytes
     FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
-        SELECT w.place, c.revision, c.uid, c.attributes, CASE WHEN w.whole THEN c.value END AS value
+        SELECT w.place, c.revision, c.uid, c.attributes, CASE WHEN w.whole THEN c.value END AS value,
+               (octet_length(c.value) + octet_length(c.attributes))::bigint AS bytes
         FROM ",
             $wanted,
             " AS w (resource, namespace, name, whole, place)
@@ -70,8 +71,9 @@ impl<'a> Write<'a> {
         write.index(plan);
         write.count(plan);
         let revision = write.bind(integer(plan.revision));
+        let kept = write.bind(i64::try_from(plan.history_bytes).unwrap_or(i64::MAX));
         write.sql.push_str(&format!(
-            "UPDATE clock SET revision = {revision}, at = statement_timestamp() WHERE id
+            "UPDATE clock SET revision = {revision}, kept_bytes = kept_bytes + {kept}, at = statement_timestamp() WHERE id
              RETURNING pg_notify('orlop', {revision}::bigint::text)"
         ));
         write

@@ -144,6 +144,10 @@ impl Engine for Remote {
         self.ask(Request::OlderThan(age)).await
     }
 
+    async fn history_bytes(&self) -> Result<u64, Error> {
+        self.ask(Request::HistoryBytes).await
+    }
+
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
         self.ask(Request::Compact { through, limit }).await
     }

@@ -20,6 +20,7 @@ pub enum Request {
     OlderThan(Duration),
     Compact { through: Revision, limit: u64 },
     Advance(Revision),
+    HistoryBytes,
 }
 
 variants! {
@@ -32,6 +33,7 @@ variants! {
         5 => OlderThan(age),
         6 => Compact { through, limit },
         7 => Advance(to),
+        8 => HistoryBytes,
     }
 }
 

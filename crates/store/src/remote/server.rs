@@ -104,6 +104,7 @@ impl Shared {
             }
             Request::OlderThan(age) => frame(call, &self.engine.older_than(age).await),
             Request::Compact { through, limit } => frame(call, &self.engine.compact(through, limit).await),
+            Request::HistoryBytes => frame(call, &self.engine.history_bytes().await),
             Request::Advance(to) => frame(call, &self.advance(to).await),
         }
     }
@@ -220,6 +221,10 @@ mod tests {
 
         async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
             self.database.older_than(age).await
+        }
+
+        async fn history_bytes(&self) -> Result<u64, Error> {
+            self.database.history_bytes().await
         }
 
         async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {

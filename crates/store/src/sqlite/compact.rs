@@ -29,15 +29,25 @@ pub fn compact(connection: &mut Connection, through: Revision, limit: u64) -> Re
         })
         .map_err(unavailable)?
         .unwrap_or(integer(mark));
-    sweep(&tx, swept, next)?;
-    tx.execute("UPDATE clock SET compacted = ?1, swept = ?2", params![integer(mark), next])
-        .map_err(unavailable)?;
+    let bytes = sweep(&tx, swept, next)?;
+    let update = "UPDATE clock SET compacted = ?1, swept = ?2, swept_bytes = swept_bytes + ?3";
+    tx.execute(update, params![integer(mark), next, bytes]).map_err(unavailable)?;
     tx.commit().map_err(unavailable)?;
     Ok(if next < integer(mark) { Sweep::More } else { Sweep::Done })
 }
 
-/// What the changes in `(from, to]` replaced can be seen by nobody at or above `to`, and neither can their deletions.
-fn sweep(tx: &Tx<'_>, from: i64, to: i64) -> Result<(), Error> {
+/// The bytes of values and attributes that are history.
+pub fn history_bytes(connection: &Connection) -> Result<u64, Error> {
+    let kept: i64 = connection
+        .prepare_cached("SELECT kept_bytes - swept_bytes FROM clock")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(unavailable)?;
+    Ok(u64::try_from(kept).unwrap_or_default())
+}
+
+/// What the changes in `(from, to]` replaced can be seen by nobody at or above `to`, and neither can their deletions. Gives the
+/// bytes of what was removed.
+fn sweep(tx: &Tx<'_>, from: i64, to: i64) -> Result<i64, Error> {
     let mut scan = tx
         .prepare_cached(
             "SELECT revision, previous, action, resource, namespace, name FROM changes
@@ -57,18 +67,29 @@ fn sweep(tx: &Tx<'_>, from: i64, to: i64) -> Result<(), Error> {
             deletions.push(revision(row, 0)?);
         }
     }
-    let mut forget = tx.prepare_cached("DELETE FROM changes WHERE revision = ?1").map_err(unavailable)?;
+    let mut forget = tx
+        .prepare_cached(
+            "DELETE FROM changes WHERE revision = ?1 RETURNING length(value) + length(attributes)",
+        )
+        .map_err(unavailable)?;
+    let mut removed = 0;
+    let mut forget = |revision: Revision| -> Result<(), Error> {
+        let bytes: Option<i64> =
+            forget.query_row([integer(revision)], |row| row.get(0)).optional().map_err(unavailable)?;
+        removed += bytes.unwrap_or_default();
+        Ok(())
+    };
     let mut unkeep = tx
         .prepare_cached(
             "DELETE FROM history WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND revision = ?4",
         )
         .map_err(unavailable)?;
     for (revision, resource, namespace, name) in replaced {
-        forget.execute([integer(revision)]).map_err(unavailable)?;
+        forget(revision)?;
         unkeep.execute(params![resource, namespace, name, integer(revision)]).map_err(unavailable)?;
     }
     for revision in deletions {
-        forget.execute([integer(revision)]).map_err(unavailable)?;
+        forget(revision)?;
     }
-    Ok(())
+    Ok(removed)
 }

@@ -126,6 +126,10 @@ impl Engine for Sqlite {
         self.backend.scan(move |connection| read::committed_by(connection, at)).await
     }
 
+    async fn history_bytes(&self) -> Result<u64, Error> {
+        self.backend.look(compact::history_bytes)
+    }
+
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
         let weight = usize::try_from(limit).unwrap_or(usize::MAX);
         self.backend.write(weight, move |connection| compact::compact(connection, through, limit)).await

@@ -65,6 +65,18 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (resource, namespace)
     ) STRICT, WITHOUT ROWID;
     ",
+    // Bytes of values and attributes that became history, and of those that were swept: the difference is what is kept of it.
+    "
+    ALTER TABLE clock ADD COLUMN kept_bytes INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE clock ADD COLUMN swept_bytes INTEGER NOT NULL DEFAULT 0;
+    UPDATE clock SET kept_bytes = (
+        SELECT coalesce(sum(length(c.value) + length(c.attributes)), 0)
+        FROM history h JOIN changes c ON c.revision = h.revision
+    ) + (
+        SELECT coalesce(sum(length(c.value) + length(c.attributes)), 0)
+        FROM changes c WHERE c.revision > clock.swept AND c.action = 3
+    );
+    ",
 ];
 
 /// Brings a database to the version that this program speaks.
@@ -135,6 +147,23 @@ mod tests {
             migrate(&mut old, "old").unwrap();
             assert_eq!(schema(&old), schema(&fresh), "from version {version}, twice");
         }
+    }
+
+    #[test]
+    fn history_of_an_older_version_is_counted() {
+        let mut old = of_version(1);
+        old.execute_batch(
+            "INSERT INTO changes VALUES (2, 'r', 'n', 'a', 'u', 1, 0, 0, x'00', 0, x'000000'),
+                (3, 'r', 'n', 'a', 'u', 2, 2, 0, x'00', 0, x'0000'), (4, 'r', 'n', 'b', 'u', 1, 0, 0, x'00', 0, x'00'),
+                (5, 'r', 'n', 'b', 'u', 3, 4, 0, x'00', 0, x'0000000000');
+             INSERT INTO history VALUES ('r', 'n', 'a', 2, 3), ('r', 'n', 'b', 4, 5);
+             INSERT INTO heads VALUES ('r', 'n', 'a', 3);",
+        )
+        .unwrap();
+        migrate(&mut old, "old").unwrap();
+        let kept: i64 = old.query_row("SELECT kept_bytes FROM clock", [], |row| row.get(0)).unwrap();
+        // The first version of a, the only one of b, and its deletion: all but the head.
+        assert_eq!(kept, 4 + 2 + 6);
     }
 
     #[test]

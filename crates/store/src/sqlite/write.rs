@@ -43,7 +43,7 @@ pub fn now() -> i64 {
 fn load(tx: &Tx<'_>, wanted: &[Wanted<'_>]) -> Result<HashMap<ObjectKey, Head>, Error> {
     let mut statement = tx
         .prepare_cached(
-            "SELECT c.revision, c.uid, c.attributes, iif(?4, c.value, NULL)
+            "SELECT c.revision, c.uid, c.attributes, iif(?4, c.value, NULL), length(c.value) + length(c.attributes)
              FROM heads h JOIN changes c ON c.revision = h.revision
              WHERE h.resource = ?1 AND h.namespace = ?2 AND h.name = ?3",
         )
@@ -59,6 +59,7 @@ fn load(tx: &Tx<'_>, wanted: &[Wanted<'_>]) -> Result<HashMap<ObjectKey, Head>, 
                 uid: Uid(text(row, 1)?),
                 attributes: attributes(row, 2)?,
                 value: if *value { Some(bytes(row, 3)?) } else { None },
+                bytes: row.get::<_, i64>(4).map_err(unavailable)?.unsigned_abs(),
             };
             heads.insert((*key).clone(), head);
         }
@@ -74,8 +75,11 @@ fn apply(tx: &Tx<'_>, plan: &Plan, at: i64) -> Result<(), Error> {
         .and_then(|()| plan.counts.iter().try_for_each(|count| add_count(tx, count)))
         .map_err(unavailable)?;
     let ticked = tx
-        .prepare_cached("UPDATE clock SET revision = ?1 WHERE revision < ?1")
-        .and_then(|mut statement| statement.execute([integer(plan.revision)]))
+        .prepare_cached("UPDATE clock SET revision = ?1, kept_bytes = kept_bytes + ?2 WHERE revision < ?1")
+        .and_then(|mut statement| {
+            let kept = i64::try_from(plan.history_bytes).unwrap_or(i64::MAX);
+            statement.execute([integer(plan.revision), kept])
+        })
         .map_err(unavailable)?;
     if ticked == 1 { Ok(()) } else { Err(corrupt("the clock is not one row")) }
 }

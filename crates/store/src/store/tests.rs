@@ -74,6 +74,10 @@ impl Engine for Server {
         self.database.older_than(age).await
     }
 
+    async fn history_bytes(&self) -> Result<u64, Error> {
+        self.database.history_bytes().await
+    }
+
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
         self.database.compact(through, limit).await
     }
@@ -288,4 +292,27 @@ async fn metrics_say_what_happened() {
     assert!(metrics.ring_bytes.get() > 0);
     drop(watch);
     assert_eq!(metrics.watchers.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn history_is_compacted_at_the_pace_at_which_it_is_kept() {
+    let minute = Duration::from_secs(60);
+    for (history, interval) in [(minute, minute), (15 * minute, 15 * minute), (600 * minute, 15 * minute)] {
+        let metrics = Metrics::unregistered();
+        let options = Options::keeping(history);
+        assert_eq!(options.retention, history);
+        let store = Store::open(database(), options, &metrics).await.unwrap();
+        let begun = tokio::time::Instant::now();
+        // The first run comes early, for servers that are often restarted.
+        for (runs, due) in
+            [(1, interval / 10), (2, interval / 10 + interval), (3, interval / 10 + 2 * interval)]
+        {
+            while metrics.compactions.get() < runs {
+                tokio::time::sleep(interval / 100).await;
+            }
+            let passed = begun.elapsed();
+            assert!(due <= passed && passed < due + interval / 20, "run {runs}: {passed:?} of {due:?}");
+        }
+        store.close().await;
+    }
 }
