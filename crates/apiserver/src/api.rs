@@ -11,6 +11,7 @@ use model::error::Error;
 use model::kinds::Ranges;
 use model::rbac::bootstrap_index;
 use process::Shutdown;
+use process::reload::Current;
 use store::Store;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -354,7 +355,7 @@ impl ApiServer {
     }
 
     /// Tells servers beside this one how it knows its callers, from now on.
-    pub fn publish(&self, trust: Trust) {
+    pub fn publish(&self, trust: Current<Trust>) {
         self.spawn(trust::keep(Arc::downgrade(&self.0), trust));
     }
 

@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use process::Shutdown;
+use process::reload::Current;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -50,15 +51,15 @@ const TO_THE_END: [&str; 4] = ["/readyz", "/livez", "/healthz", "/metrics"];
 /// Serves until asked to stop; then ends watches and connections that are idle, answers the requests that are there, and returns.
 pub async fn serve(
     listener: TcpListener,
-    tls: Arc<rustls::ServerConfig>,
+    tls: impl Into<Current<rustls::ServerConfig>>,
     peers: Peers,
     api: ApiServer,
     shutdown: Shutdown,
 ) {
-    let acceptor = TlsAcceptor::from(tls);
+    let tls = tls.into();
     let room = Arc::new(Semaphore::new(api.limits.connections));
     let connected = |stream, slot, shutdown| {
-        let (acceptor, peers, api) = (acceptor.clone(), peers.clone(), api.clone());
+        let (acceptor, peers, api) = (TlsAcceptor::from(tls.get()), peers.clone(), api.clone());
         async move {
             connection(stream, acceptor, peers, api, shutdown).await;
             drop(slot);

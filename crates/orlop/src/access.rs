@@ -1,19 +1,16 @@
 //! Who may connect and who may do what, as the command line says it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use apiserver::auth::{Authentication, Mode, ProxyHeaders, ServiceAccounts, Trust, TrustedProxies};
 use clap::{ArgAction, Args};
 use process::{
+    reload::{Content, Current, NamedFile, Reloader, Updater},
     signing::{PublicKey, SigningKey},
-    tls::ClientCaVerifier,
 };
-use rustls::pki_types::UnixTime;
+
+use crate::trust::{Trusted, watch_bundle};
 
 const CONNECT: &str = "Who may connect";
 
@@ -90,8 +87,8 @@ pub(crate) struct AccessArgs {
 pub(crate) struct Access {
     modes: Vec<String>,
     anonymous: bool,
-    signing: Option<Arc<SigningKey>>,
-    keys: Vec<PublicKey>,
+    signing: Option<Current<SigningKey>>,
+    keys: Option<Current<Vec<PublicKey>>>,
     issuers: Vec<String>,
     longest: Option<i64>,
     extends: bool,
@@ -103,48 +100,36 @@ pub(crate) struct Access {
 /// Proxies in front of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Proxies {
-    pub(crate) authorities: ClientCaVerifier,
-    /// The same as PEM.
-    bundle: String,
     /// Empty for any.
     pub(crate) names: Vec<String>,
     headers: ProxyHeaders,
 }
 
 impl Access {
-    /// Checks the arguments and reads the files that they name.
-    pub(crate) fn new(args: AccessArgs) -> Result<Self> {
+    /// Checks the arguments, and follows the files that they name.
+    pub(crate) fn new(args: AccessArgs, files: &mut Reloader, trust: &Updater<Trusted>) -> Result<Self> {
         if let Some(unknown) = args.authorization_mode.iter().find(|name| Mode::from_name(name).is_none()) {
             bail!(
                 "--authorization-mode: there is no mode {unknown:?}; there are RBAC, AlwaysAllow and AlwaysDeny"
             );
         }
-        let mut keys = Vec::new();
-        for path in &args.service_account_key_file {
-            let pem = read("--service-account-key-file", path)?;
-            keys.extend(PublicKey::all_from_pem(&pem).with_context(|| unusable(path))?);
-        }
-        let signing = match &args.service_account_signing_key_file {
+        let keys = args.service_account_key_file.into_iter();
+        let keys: Vec<_> = keys.map(|path| NamedFile { flag: "--service-account-key-file", path }).collect();
+        let keys = if keys.is_empty() { None } else { Some(follow_keys(files, keys)?) };
+        let signing = args.service_account_signing_key_file;
+        let signing = signing.map(|path| follow_signing_key(files, path)).transpose()?;
+        let proxies = match args.requestheader_client_ca_file {
             None => None,
             Some(path) => {
-                let pem = read("--service-account-signing-key-file", path)?;
-                Some(Arc::new(SigningKey::from_pem(&pem).with_context(|| unusable(path))?))
-            }
-        };
-        let proxies = match &args.requestheader_client_ca_file {
-            None => None,
-            Some(path) => {
-                let bundle = read("--requestheader-client-ca-file", path)?;
-                let authorities =
-                    ClientCaVerifier::from_pem(&bundle, UnixTime::now()).with_context(|| unusable(path))?;
+                let file = NamedFile { flag: "--requestheader-client-ca-file", path };
+                watch_bundle(files, file, trust, |trusted| &mut trusted.proxies)?;
                 let headers = ProxyHeaders {
                     users: args.requestheader_username_headers,
                     uids: args.requestheader_uid_headers,
                     groups: args.requestheader_group_headers,
                     extra_prefixes: args.requestheader_extra_headers_prefix,
                 };
-                let bundle = String::from_utf8_lossy(&bundle).into_owned();
-                Some(Proxies { authorities, bundle, names: args.requestheader_allowed_names, headers })
+                Some(Proxies { names: args.requestheader_allowed_names, headers })
             }
         };
         // Nobody is let in without a name where everybody may do everything.
@@ -177,28 +162,34 @@ impl Access {
         if self.anonymous { authentication } else { authentication.without_anonymous() }
     }
 
-    /// What others may know of it, with the authorities of client certificates.
-    pub(crate) fn trust(&self, clients: String) -> Trust {
-        let proxies = self.proxies.as_ref().map(|Proxies { bundle, names, headers, .. }| TrustedProxies {
-            authorities: bundle.clone(),
-            names: names.clone(),
-            headers: headers.clone(),
-        });
-        Trust { clients, proxies }
+    /// The names of front proxies, where there are such.
+    pub(crate) fn proxy_names(&self) -> Option<Vec<String>> {
+        self.proxies.as_ref().map(|proxies| proxies.names.clone())
+    }
+
+    /// What extension servers are told of the trusted CAs.
+    pub(crate) fn publisher(&self) -> impl Fn(&Trusted) -> Trust + Send + use<> {
+        let proxies = self.proxies.clone();
+        move |trusted| {
+            let proxies = proxies.clone().map(|Proxies { names, headers }| TrustedProxies {
+                authorities: trusted.proxies.pem.clone(),
+                names,
+                headers,
+            });
+            Trust { clients: trusted.client_pem(), proxies }
+        }
     }
 
     /// How tokens of service accounts are made; `own` gives the key of this server.
     pub(crate) fn service_accounts(
         &self,
-        own: impl FnOnce() -> Result<SigningKey>,
+        own: impl FnOnce() -> Result<Current<SigningKey>>,
     ) -> Result<ServiceAccounts> {
-        let signing = self.signing.clone().map_or_else(|| own().map(Arc::new), Ok)?;
+        let signing = self.signing.clone().map_or_else(own, Ok)?;
         let mut accounts = ServiceAccounts::new(signing);
+        accounts.keys.clone_from(&self.keys);
         (accounts.longest, accounts.extends) = (self.longest, self.extends);
         accounts.jwks_uri.clone_from(&self.jwks_uri);
-        if !self.keys.is_empty() {
-            accounts.keys.clone_from(&self.keys);
-        }
         if !self.issuers.is_empty() {
             accounts.issuers.clone_from(&self.issuers);
             accounts.audiences.clone_from(&self.issuers);
@@ -210,10 +201,29 @@ impl Access {
     }
 }
 
-fn read(flag: &str, path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("cannot read {}, which {flag} names", path.display()))
+/// Follows the keys that verify tokens of service accounts.
+fn follow_keys(files: &mut Reloader, paths: Vec<NamedFile>) -> Result<Current<Vec<PublicKey>>> {
+    let parse = |contents: &[Content]| {
+        let mut keys = Vec::new();
+        for Content { path, bytes } in contents {
+            let found = PublicKey::all_from_pem(bytes);
+            keys.extend(found.map_err(|error| format!("{}: {error}", unusable(path)))?);
+        }
+        Ok::<_, String>(keys)
+    };
+    Ok(files.follow("service-account-key-file", paths, parse)?)
 }
 
-fn unusable(path: &Path) -> String {
+/// Follows the key that signs tokens of service accounts.
+pub(crate) fn follow_signing_key(files: &mut Reloader, path: PathBuf) -> Result<Current<SigningKey>> {
+    let file = NamedFile { flag: "--service-account-signing-key-file", path };
+    let parse = |contents: &[Content]| {
+        let [Content { path, bytes }] = contents else { return Err("there is one signing key".to_owned()) };
+        SigningKey::from_pem(bytes).map_err(|error| format!("{}: {error}", unusable(path)))
+    };
+    Ok(files.follow("service-account-signing-key-file", vec![file], parse)?)
+}
+
+pub(crate) fn unusable(path: &Path) -> String {
     format!("{} cannot be used", path.display())
 }

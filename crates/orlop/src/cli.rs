@@ -121,9 +121,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, conflicts_with_all = ["postgres", "postgres_file"])]
     pub(crate) durability: DurabilityArg,
 
-    /// Trust client certificates of the authorities in this PEM file, too
+    /// Trust client certificates of the CAs in this PEM file, too
     ///
-    /// The user is the certificate's CN, the groups are its Os.
+    /// The user is the certificate's CN, the groups are its Os. At least one of the CAs has to be valid. The file is reloaded
+    /// when it changes, as all files of CAs, tokens and keys are; one that cannot be used leaves the content before in use.
     #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
     pub(crate) client_ca_file: Option<PathBuf>,
 

@@ -1,17 +1,16 @@
 //! The command line after it was understood: the rest of the program sees nothing else of it.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
-use apiserver::admission::Switches;
+use apiserver::{admission::Switches, auth::StaticToken};
 use controller::{housekeeping::CONTROLLERS, manager::Selection};
-use process::{listen::ListenAddress, logging::LogConfig, telemetry::Endpoint, tls::ClientCaVerifier};
-use rustls::pki_types::UnixTime;
+use process::{
+    listen::ListenAddress,
+    logging::LogConfig,
+    reload::{Current, NamedFile, Reloader, Updater},
+    telemetry::Endpoint,
+};
 use store::Durability;
 
 use crate::{
@@ -20,7 +19,8 @@ use crate::{
     cli::ServeArgs,
     controllers,
     postgres::PostgresUrl,
-    tokens::{self, StaticToken},
+    tokens,
+    trust::{Trusted, watch_bundle},
 };
 
 /// Everything that a process was told.
@@ -32,9 +32,11 @@ pub(crate) struct Config {
     pub(crate) database: Database,
     /// What the log says at the start: settings that are understood but unsafe.
     pub(crate) warnings: Vec<String>,
-    /// A PEM bundle of authorities beside our own, known to be one; may be empty.
-    pub(crate) client_ca: Vec<u8>,
-    pub(crate) tokens: Vec<StaticToken>,
+    /// The CAs of clients: those of files, to which the server adds its own.
+    pub(crate) trust: Updater<Trusted>,
+    pub(crate) tokens: Current<Vec<StaticToken>>,
+    /// What follows the files that the arguments name.
+    pub(crate) files: Reloader,
     /// Which admission plugins are on.
     pub(crate) plugins: Switches,
     /// Which controllers are on.
@@ -90,34 +92,26 @@ impl Config {
             }
             Some(given) => (Database::Postgres(given.address), given.warnings),
         };
-        let client_ca = match client_ca_file {
-            None => Vec::new(),
-            Some(path) => {
-                let bundle = read("--client-ca-file", &path, |path| fs::read(path))?;
-                ClientCaVerifier::from_pem(&bundle, UnixTime::now())
-                    .with_context(|| format!("{} cannot be used", path.display()))?;
-                bundle
-            }
-        };
-        let tokens = match token_auth_file {
-            None => Vec::new(),
-            Some(path) => {
-                let text = read("--token-auth-file", &path, |path| fs::read_to_string(path))?;
-                tokens::parse(&text).with_context(|| format!("{} cannot be used", path.display()))?
-            }
-        };
+        let (mut files, trust) = (Reloader::default(), Updater::new(Trusted::default()).0);
+        if let Some(path) = client_ca_file {
+            let file = NamedFile { flag: "--client-ca-file", path };
+            watch_bundle(&mut files, file, &trust, |trusted| &mut trusted.clients)?;
+        }
+        let tokens = tokens::follow(&mut files, token_auth_file)?;
+        let access = Access::new(access, &mut files, &trust)?;
         Ok(Self {
             data,
             listen: listen.listen,
             database,
             warnings,
-            client_ca,
+            trust,
             tokens,
+            files,
             controllers,
             history: args.history,
             event_ttl: args.event_ttl,
             unused_tokens: args.legacy_service_account_token_clean_up_period,
-            access: Access::new(access)?,
+            access,
             audit: args.audit.auditing()?,
             log: log.config(),
             plugins,
@@ -126,12 +120,10 @@ impl Config {
     }
 }
 
-fn read<T>(flag: &str, path: &Path, read: impl Fn(&Path) -> std::io::Result<T>) -> Result<T> {
-    read(path).with_context(|| format!("cannot read {}, which {flag} names", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use clap::Parser;
 
     use super::*;

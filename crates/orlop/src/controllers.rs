@@ -15,6 +15,9 @@ use controller::manager::{self, Selection, Settings};
 use http::{HeaderValue, Request, Response, header};
 use kube::client::Body;
 use process::Shutdown;
+use process::pki::Pki;
+use process::reload::Current;
+use process::signing::SigningKey;
 use tower_service::Service;
 
 /// Whom managed fields and logs name.
@@ -26,12 +29,48 @@ const POLICIES: &str = "validatingadmissionpolicy-status-controller";
 /// The controllers that are no clients.
 pub(crate) const OWN: &[&str] = &[POLICIES];
 
+/// Where the settings of controllers come from. A change starts the controllers again: they look at everything anew.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources {
+    /// The CA that signs, and by which clients know the server.
+    pub(crate) pki: Option<Current<Pki>>,
+    /// The key that signs tokens of service accounts.
+    pub(crate) signing_key: Option<Current<SigningKey>>,
+    /// How long a token that an account got by itself may be unused.
+    pub(crate) unused_tokens: Option<Duration>,
+}
+
+impl Sources {
+    fn settings(&self) -> Settings {
+        let pki = self.pki.as_ref().map(Current::get);
+        Settings {
+            root_ca: pki.as_ref().map(|pki| pki.trusted()).unwrap_or_default(),
+            signing_key: self.signing_key.as_ref().map(Current::get),
+            signer: pki.map(|pki| pki.signer.clone()),
+            unused_tokens: self.unused_tokens,
+        }
+    }
+
+    async fn changed(&mut self) {
+        async fn of<T>(source: &mut Option<Current<T>>) {
+            match source {
+                Some(source) => source.changed().await,
+                None => std::future::pending().await,
+            }
+        }
+        tokio::select! {
+            () = of(&mut self.pki) => {}
+            () = of(&mut self.signing_key) => {}
+        }
+    }
+}
+
 /// Runs the selected controllers until a stop is requested. Of the servers that share a database only one does at a time;
 /// `shared_at` is where this one is, if it may have such neighbours.
 pub(crate) async fn run(
     api: ApiServer,
     selection: Selection,
-    settings: Settings,
+    sources: Sources,
     metrics: Metrics,
     shared_at: Option<String>,
     shutdown: Shutdown,
@@ -43,9 +82,24 @@ pub(crate) async fn run(
     let line = Line::to(api.clone());
     let work = |stop: Shutdown| {
         let client = |account: Option<&str>| line.client_of(account);
-        let clients =
-            manager::run(CONTROLLERS, selection.clone(), client, settings.clone(), &metrics, stop.clone());
-        let policies = check_policies(&api, selection.is_on(POLICIES), stop);
+        let (mut sources, selection, metrics) = (sources.clone(), selection.clone(), &metrics);
+        let policies = check_policies(&api, selection.is_on(POLICIES), stop.clone());
+        let clients = async move {
+            while !stop.is_requested() {
+                let round = Shutdown::new();
+                let settings = sources.settings();
+                let work =
+                    manager::run(CONTROLLERS, selection.clone(), &client, settings, metrics, round.clone());
+                let end = async {
+                    tokio::select! {
+                        () = stop.requested() => {}
+                        () = sources.changed() => tracing::info!("the controllers start again with a new CA or key"),
+                    }
+                    round.request();
+                };
+                tokio::join!(work, end);
+            }
+        };
         async {
             let ((), ()) = tokio::join!(clients, policies);
         }

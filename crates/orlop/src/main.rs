@@ -13,10 +13,12 @@ mod go_flags;
 mod kube_apiserver;
 mod kubeconfig;
 mod postgres;
+mod reload_metrics;
 mod renewal;
 mod restore;
 mod serve;
 mod tokens;
+mod trust;
 
 use std::{
     ffi::OsStr,

@@ -4,11 +4,15 @@ use std::{convert::Infallible, path::PathBuf, sync::Arc, time::SystemTime};
 
 use process::{
     Shutdown,
-    pki::{self, LOOK_INTERVAL, Pki},
+    pki::{LOOK_INTERVAL, Pki},
+    reload::Updater,
     tls::ServingCertificate,
 };
 
-use crate::kubeconfig;
+use crate::{
+    kubeconfig,
+    trust::{CaBundle, Trusted},
+};
 
 /// What a renewal has to put in place.
 pub(crate) struct Renewal {
@@ -19,29 +23,100 @@ pub(crate) struct Renewal {
     pub(crate) address: String,
 }
 
+/// What a renewal replaces in the running server.
+pub(crate) struct Renewed {
+    pub(crate) serving: Arc<ServingCertificate>,
+    pub(crate) trust: Updater<Trusted>,
+    /// The CA with its key, for what signs and publishes.
+    pub(crate) pki: Updater<Pki>,
+}
+
 impl Renewal {
     /// Looks once a day. A failure is logged and tried again the next day: certificates last for months after the
     /// first try.
-    pub(crate) async fn run(
-        self,
-        serving: Arc<ServingCertificate>,
-        shutdown: Shutdown,
-    ) -> Result<(), Infallible> {
+    pub(crate) async fn run(self, renewed: Renewed, shutdown: Shutdown) -> Result<(), Infallible> {
         loop {
             tokio::select! {
                 () = shutdown.requested() => return Ok(()),
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }
-            if let Err(error) = self.look(&serving) {
-                tracing::error!(%error, "certificates could not be renewed");
+            if let Err(error) = self.look(&renewed, SystemTime::now()) {
+                tracing::error!(%error, "cannot renew certificates; retrying at the next look");
             }
         }
     }
 
-    fn look(&self, serving: &ServingCertificate) -> anyhow::Result<()> {
-        let pki: Pki = pki::Pki::ensure(&self.folder, &self.host, SystemTime::now())?;
-        serving.replace(&pki.server)?;
+    /// Renews what is due, and puts a new CA to use: it is trusted beside the old one, and signs from now on.
+    fn look(&self, renewed: &Renewed, now: SystemTime) -> anyhow::Result<()> {
+        let pki = Pki::ensure(&self.folder, &self.host, now)?;
+        let trusted = pki.trusted();
+        if renewed.trust.current().get().own.pem != trusted {
+            let own = CaBundle::from_pem(trusted.as_bytes())?;
+            renewed.trust.update(|trusted| Trusted { own, ..trusted.clone() });
+        }
+        renewed.serving.replace(&pki.server)?;
         kubeconfig::write(&self.kubeconfig, &self.address, &pki)?;
+        // The controllers start again with it, so it is set only where there is something new.
+        if renewed.pki.current().get().trusted() != trusted {
+            renewed.pki.set(pki);
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apiserver::auth::Connection;
+    use x509::pem;
+
+    use super::*;
+    use crate::callers;
+
+    fn is_trusted(renewed: &Renewed, certificate: &str) -> bool {
+        let chain = pem::single(certificate.as_bytes(), pem::CERTIFICATE).unwrap();
+        match callers::by_certificate(renewed.trust.current(), None)(&[chain.into()]) {
+            Connection::Peer(peer) => matches!(*peer.verify(SystemTime::now()), Connection::Certificate(_)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_renewed_ca_is_trusted_beside_the_old_one_and_signs_without_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let renewal = Renewal {
+            folder: folder.path().join("pki"),
+            host: "127.0.0.1".to_owned(),
+            kubeconfig: folder.path().join("kubeconfig"),
+            address: "127.0.0.1:6443".to_owned(),
+        };
+        // A CA lasts ten years and is replaced a year before its end: this one is due.
+        let (now, year) = (SystemTime::now(), std::time::Duration::from_secs(365 * 24 * 60 * 60));
+        let first = Pki::ensure(&renewal.folder, &renewal.host, now - 9 * year - year / 2).unwrap();
+        let own = CaBundle::from_pem(first.trusted().as_bytes()).unwrap();
+        let renewed = Renewed {
+            serving: Arc::new(ServingCertificate::new(&first.server).unwrap()),
+            trust: Updater::new(Trusted { own, ..Trusted::default() }).0,
+            pki: Updater::new(first.clone()).0,
+        };
+        // What the old CA has signed not long ago.
+        let request = include_bytes!("../../../fixtures/certificates/dev.csr");
+        let request = x509::CertificateRequest::from_pem(request).unwrap();
+        let old = first.signer.client(&request, &[], now, year).unwrap();
+        assert!(is_trusted(&renewed, &old));
+
+        renewal.look(&renewed, now).unwrap();
+        let pki = renewed.pki.current().get();
+        assert_ne!(pki.ca, first.ca);
+        let new = pki.signer.client(&request, &[], now, year).unwrap();
+        assert!(
+            is_trusted(&renewed, &old)
+                && is_trusted(&renewed, &new)
+                && is_trusted(&renewed, &pki.admin.certificate)
+        );
+        let kubeconfig = std::fs::read_to_string(&renewal.kubeconfig).unwrap();
+        assert!(kubeconfig.contains("client-certificate-data"), "{kubeconfig}");
+
+        renewal.look(&renewed, now).unwrap();
+        assert!(Arc::ptr_eq(&pki, &renewed.pki.current().get()), "nothing new, nothing set");
     }
 }

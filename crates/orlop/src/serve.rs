@@ -10,27 +10,31 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use apiserver::{ApiServer, Builder, Limits, audit::Log};
-use controller::{Metrics, manager::Settings};
+use apiserver::{ApiServer, Builder, Limits, audit::Log, auth::Authentication};
+use controller::Metrics;
 use process::{
     Shutdown, Supervisor, files, logging,
     pki::Pki,
+    reload::{Current, POLL_INTERVAL, Reloader, Updater},
     shutdown::{self, StopSignals},
     signing::SigningKey,
     telemetry::Traces,
-    tls::{self, ClientCaVerifier, ServingCertificate},
+    tls::ServingCertificate,
 };
 
 use prometheus_client::registry::Registry;
-use rustls::pki_types::UnixTime;
 use store::{Options, Store};
 use tokio::time::timeout;
 
 use crate::{
+    access::follow_signing_key,
     callers,
     config::{Config, Database},
-    controllers, database, kubeconfig,
-    renewal::Renewal,
+    controllers::{self, Sources},
+    database, kubeconfig,
+    reload_metrics::ReloadMetrics,
+    renewal::{Renewal, Renewed},
+    trust::{CaBundle, Followers, Trusted},
 };
 
 /// What the store may take to close. Every acknowledged write is safe before it begins.
@@ -47,20 +51,20 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     };
     logging::install(&config.log, traces.as_ref())?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let result = serve(&config).await;
+    let result = serve(config).await;
     if let Some(traces) = traces {
         traces.finish();
     }
     result
 }
 
-async fn serve(config: &Config) -> Result<()> {
+async fn serve(mut config: Config) -> Result<()> {
     let mut signals = shutdown::signals().context("cannot listen for signals")?;
     let grace = Limits::default().request_timeout + STOP_TIME;
     let mut supervisor = Supervisor::new(Shutdown::new()).with_grace(grace);
     // A database that does not answer can keep the start waiting: a signal must end that as well.
     let started = tokio::select! {
-        started = start(config, &mut supervisor) => started?,
+        started = start(&mut config, &mut supervisor) => started?,
         _ = signals.received() => return Ok(()),
     };
     let shutdown = supervisor.shutdown();
@@ -93,7 +97,8 @@ struct Started {
 }
 
 /// Prepares everything and starts the tasks. Certificates and objects wait for the disk side by side.
-async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> {
+async fn start(config: &mut Config, supervisor: &mut Supervisor) -> Result<Started> {
+    let mut followed = std::mem::take(&mut config.files);
     let listener = config.listen.bind().await?;
     let local = listener.local_addr()?;
     let address = config.listen.for_clients(local.port());
@@ -106,54 +111,50 @@ async fn start(config: &Config, supervisor: &mut Supervisor) -> Result<Started> 
         kubeconfig: config.data.join("kubeconfig"),
         address: address.clone(),
     };
-    let client_ca = config.client_ca.clone();
-    let ((renewal, certificates), Opened { store, api, log, signing_key, metrics }) = tokio::try_join!(
+    let ((renewal, certificates), Opened { store, api, log, signing_key, metrics, reloads }) = tokio::try_join!(
         async move {
             let made = tokio::task::spawn_blocking(move || {
-                let certificates = Certificates::ensure(&renewal, &client_ca)?;
+                let certificates = Certificates::ensure(&renewal)?;
                 anyhow::Ok((renewal, certificates))
             });
             made.await?
         },
-        open(config, local, shutdown.clone()),
+        open(config, &mut followed, local, shutdown.clone()),
     )?;
 
-    let Certificates { pki, clients, serving } = certificates;
-    let bundle = [pki.ca.as_bytes(), &config.client_ca].concat();
-    api.publish(config.access.trust(String::from_utf8_lossy(&bundle).into_owned()));
+    let Certificates { pki, own, serving } = certificates;
+    config.trust.update(|trusted| Trusted { own, ..trusted.clone() });
+    let trusted = config.trust.current();
+    let followers =
+        Followers::of(trusted.clone(), Arc::clone(&serving), config.access.publisher(), shutdown.clone());
+    api.publish(followers.published);
+    supervisor.start("the trust of client CAs", followers.task);
+    let report = move |file, outcome| reloads.note(file, outcome);
+    supervisor.start("the reload of files", followed.run(POLL_INTERVAL, report, shutdown.clone()));
     // Not before the database is ours: the server that has it may have written the file.
     kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
         .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
-    let settings = Settings {
-        root_ca: pki.ca.clone(),
-        signing_key: Some(signing_key),
-        signer: Some(pki.signer.clone()),
-        unused_tokens: Some(config.unused_tokens),
-    };
+    let (set_pki, pki) = Updater::new(pki);
+    let sources =
+        Sources { pki: Some(pki), signing_key: Some(signing_key), unused_tokens: Some(config.unused_tokens) };
     let is_shared = matches!(config.database, Database::Postgres(_));
     let shared_at = is_shared.then(|| address.clone());
     let selection = config.controllers.clone();
-    let controllers =
-        controllers::run(api.clone(), selection, settings, metrics, shared_at, shutdown.clone());
+    let controllers = controllers::run(api.clone(), selection, sources, metrics, shared_at, shutdown.clone());
     supervisor.start("the controllers", controllers);
     if !config.event_ttl.is_zero() {
         let expiry = controllers::expire_events(api.clone(), config.event_ttl, shutdown.clone());
         supervisor.start("the expiry of events", expiry);
     }
-    let tls = tls::server_config(Arc::clone(&serving), &clients);
-    let requests = apiserver::serve(
-        listener,
-        tls,
-        callers::by_certificate(clients, config.access.proxies.clone()),
-        api,
-        shutdown.clone(),
-    );
+    let peers = callers::by_certificate(trusted, config.access.proxy_names());
+    let requests = apiserver::serve(listener, followers.tls, peers, api, shutdown.clone());
     supervisor.start("the API server", async {
         requests.await;
         Ok::<_, Infallible>(())
     });
     let welcome = Welcome { address, kubeconfig: renewal.kubeconfig.clone() };
-    supervisor.start("the renewal of certificates", renewal.run(serving, shutdown));
+    let renewed = Renewed { serving, trust: config.trust.clone(), pki: set_pki };
+    supervisor.start("the renewal of certificates", renewal.run(renewed, shutdown));
     Ok(Started { welcome, store, log })
 }
 
@@ -167,19 +168,19 @@ fn prepare_folder(data: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whom the server trusts, and what it shows.
+/// The certificates of the server: its CAs, and what it shows.
 struct Certificates {
     pki: Pki,
-    clients: ClientCaVerifier,
+    own: CaBundle,
     serving: Arc<ServingCertificate>,
 }
 
 impl Certificates {
-    fn ensure(renewal: &Renewal, client_ca: &[u8]) -> Result<Self> {
+    fn ensure(renewal: &Renewal) -> Result<Self> {
         let pki = Pki::ensure(&renewal.folder, &renewal.host, SystemTime::now())?;
-        let clients = ClientCaVerifier::from_pem(&[pki.ca.as_bytes(), client_ca].concat(), UnixTime::now())?;
+        let own = CaBundle::from_pem(pki.trusted().as_bytes())?;
         let serving = Arc::new(ServingCertificate::new(&pki.server)?);
-        Ok(Self { pki, clients, serving })
+        Ok(Self { pki, own, serving })
     }
 }
 
@@ -188,14 +189,21 @@ struct Opened {
     store: Store,
     api: ApiServer,
     log: Option<Arc<Log>>,
-    signing_key: Arc<SigningKey>,
+    signing_key: Current<SigningKey>,
     metrics: Metrics,
+    reloads: ReloadMetrics,
 }
 
 /// Opens the database, and makes what is missing in it.
-async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<Opened> {
+async fn open(
+    config: &Config,
+    files: &mut Reloader,
+    local: SocketAddr,
+    shutdown: Shutdown,
+) -> Result<Opened> {
     let mut metrics = Registry::default();
     let controllers = Metrics::register(&mut metrics);
+    let reloads = ReloadMetrics::register(&mut metrics);
     // Two of them wait for the disk.
     let types = async { ApiServer::built_in_types() };
     let (store, key, types) = tokio::join!(
@@ -203,8 +211,9 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
         signing_key(config),
         types
     );
-    let (store, accounts) = (store?, config.access.service_accounts(|| key)?);
-    let signing_key = Arc::clone(&accounts.signing);
+    let store = store?;
+    let accounts = config.access.service_accounts(|| follow_signing_key(files, key?))?;
+    let signing_key = accounts.signing.clone();
     let audit = config.audit.as_ref().map(|audit| audit.open()).transpose()?;
     let (audit, log) = audit.unzip();
     let mut builder = types.into_iter().fold(ApiServer::empty_builder(store.clone()), Builder::register);
@@ -212,7 +221,7 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
         builder = builder.audit(audit);
     }
     let api = builder
-        .authentication(config.access.complete(callers::by_token(&config.tokens)))
+        .authentication(config.access.complete(Authentication::following(config.tokens.clone())))
         .authorization(config.access.modes())
         .service_accounts(accounts)
         .admission_plugins(config.plugins.clone())
@@ -224,16 +233,17 @@ async fn open(config: &Config, local: SocketAddr, shutdown: Shutdown) -> Result<
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
-    Ok(Opened { store, api, log, signing_key, metrics: controllers })
+    Ok(Opened { store, api, log, signing_key, metrics: controllers, reloads })
 }
 
-/// The key that signs tokens where no other is given.
-async fn signing_key(config: &Config) -> Result<SigningKey> {
+/// The file of the key that signs tokens where no other is given, which is made where it is missing.
+async fn signing_key(config: &Config) -> Result<PathBuf> {
     let folder = config.data.join("pki");
     let made = tokio::task::spawn_blocking(move || {
         let path = folder.join("sa.key");
         let made = files::create_private_folder(&folder).and_then(|()| SigningKey::ensure(&path));
-        made.map_err(|reason| anyhow!("{} cannot be used: {reason}", path.display()))
+        made.map_err(|reason| anyhow!("{} cannot be used: {reason}", path.display()))?;
+        Ok(path)
     });
     made.await?
 }

@@ -1,8 +1,12 @@
 //! Kubernetes' static token file: a line of comma-separated values for each token.
 
-use std::{collections::HashSet, fmt};
+use std::{collections::HashSet, fmt, path::PathBuf};
 
+use apiserver::auth::StaticToken as ServerToken;
+use process::reload::{Content, Current, NamedFile, Reloader};
 use thiserror::Error;
+
+use crate::{access::unusable, callers};
 
 /// A bearer token and the user it stands for.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +31,25 @@ impl fmt::Debug for StaticToken {
 pub(crate) struct BadLine {
     line: usize,
     reason: &'static str,
+}
+
+/// Follows a token file, where there is one.
+pub(crate) fn follow(
+    files: &mut Reloader,
+    path: Option<PathBuf>,
+) -> anyhow::Result<Current<Vec<ServerToken>>> {
+    let Some(path) = path else { return Ok(Current::default()) };
+    let parse_file = |contents: &[Content]| {
+        let mut tokens = Vec::new();
+        for Content { path, bytes } in contents {
+            let bad = |reason: &dyn fmt::Display| format!("{}: {reason}", unusable(path));
+            let text = std::str::from_utf8(bytes).map_err(|_| bad(&"it is no UTF-8 text"))?;
+            tokens.extend(parse(text).map_err(|error| bad(&error))?);
+        }
+        Ok::<_, String>(callers::tokens(tokens))
+    };
+    let file = NamedFile { flag: "--token-auth-file", path };
+    Ok(files.follow("token-auth-file", vec![file], parse_file)?)
 }
 
 /// Reads a whole file. Empty lines are skipped; columns past the fourth are ignored, as Kubernetes does.

@@ -10,6 +10,7 @@ mod keys;
 pub mod listen;
 pub mod logging;
 pub mod pki;
+pub mod reload;
 pub mod shutdown;
 pub mod signing;
 pub mod sockets;

@@ -14,7 +14,10 @@ use std::{
 
 use thiserror::Error;
 
-use crate::files::{self, Access};
+use crate::{
+    files::{self, Access},
+    tls,
+};
 
 mod certificate;
 mod signer;
@@ -34,6 +37,9 @@ const RENEW_BEFORE: Duration = days(90);
 
 /// How often a process that runs for months should look.
 pub const LOOK_INTERVAL: Duration = days(1);
+
+/// The file with the certificates of CAs that were replaced.
+const PREVIOUS: &str = "ca-previous.crt";
 
 const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)
@@ -70,8 +76,10 @@ impl std::fmt::Debug for Identity {
 /// All certificates of one server.
 #[derive(Clone, Debug)]
 pub struct Pki {
-    /// The authority's certificate, as PEM. Clients trust it, and the server trusts clients that it signed.
+    /// The CA's certificate, as PEM. Clients trust it, and the server trusts clients that it signed.
     pub ca: String,
+    /// The certificates of CAs before it that have not expired, as PEM: what they signed is still trusted.
+    pub previous: String,
     /// What the server shows to clients.
     pub server: Identity,
     /// What the administrator shows to the server: user `admin` of group `system:masters`.
@@ -125,10 +133,17 @@ impl Pki {
 
         let folder = Folder { path: folder, now };
         let authority = folder.authority()?;
+        let previous = folder.previous()?;
         let server = folder.identity("server", &authority, &Subject::server(names(host)))?;
         let admin = folder.identity("admin", &authority, &Subject::admin())?;
         let ca = authority.certificate().to_owned();
-        Ok(Self { ca, server, admin, signer: Signer(Arc::new(authority)) })
+        Ok(Self { ca, previous, server, admin, signer: Signer(Arc::new(authority)) })
+    }
+
+    /// All CAs whose certificates are trusted, as PEM: while an old CA and its successor are both valid, both of them.
+    #[must_use]
+    pub fn trusted(&self) -> String {
+        format!("{}{}", self.ca, self.previous)
     }
 }
 
@@ -180,7 +195,8 @@ impl Folder<'_> {
             if inspected.is_valid_until(self.now, self.now + LIFETIME) {
                 return Ok(authority);
             }
-            tracing::warn!(path = %certificate_path.display(), "the authority is near its end and is replaced");
+            tracing::warn!(path = %certificate_path.display(), "the CA is near its end and is replaced");
+            self.retire(authority.certificate())?;
         }
         let authority = Authority::new(self.now, AUTHORITY_LIFETIME)?;
         // The certificate comes last: its presence says that the key is there.
@@ -191,6 +207,23 @@ impl Folder<'_> {
             files::write_durably(path, text.as_bytes(), access).map_err(file_error("write", path))?;
         }
         Ok(authority)
+    }
+
+    /// Keeps the certificate of a CA that is about to be replaced: what it signed is trusted to its end.
+    fn retire(&self, certificate: &str) -> Result<(), Error> {
+        let (path, before) = (self.path.join(PREVIOUS), self.previous()?);
+        let all = tls::united(&[certificate, &before], self.now).unwrap_or_else(|_| certificate.to_owned());
+        files::write_durably(&path, all.as_bytes(), Access::Public).map_err(file_error("write", &path))
+    }
+
+    /// The certificates of former CAs that have not expired. A damaged file is as good as none: it only grants.
+    fn previous(&self) -> Result<String, Error> {
+        let path = self.path.join(PREVIOUS);
+        let Some(text) = read(&path)? else { return Ok(String::new()) };
+        Ok(tls::united(&[&text], self.now).unwrap_or_else(|error| {
+            tracing::warn!(path = %path.display(), %error, "the certificates of former CAs cannot be read and are ignored");
+            String::new()
+        }))
     }
 
     fn identity(&self, name: &str, authority: &Authority, subject: &Subject) -> Result<Identity, Error> {

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use model::error::Error;
+use process::reload::Current;
 use subtle::ConstantTimeEq;
 
 use super::Identity;
@@ -89,7 +90,7 @@ pub struct StaticToken {
 #[derive(Clone, Default)]
 pub struct Authentication {
     proxies: ProxyHeaders,
-    tokens: Vec<StaticToken>,
+    tokens: Current<Vec<StaticToken>>,
     pub(crate) accounts: Option<Arc<Accounts>>,
     added: Vec<Arc<dyn Authenticator>>,
     refuses_anonymous: bool,
@@ -103,6 +104,11 @@ const UNKNOWN: &str = "invalid bearer token";
 impl Authentication {
     /// Client certificates and these tokens.
     pub fn new(tokens: Vec<StaticToken>) -> Self {
+        Self::following(Current::fixed(tokens))
+    }
+
+    /// Client certificates, and static tokens that may be replaced while the server runs.
+    pub fn following(tokens: Current<Vec<StaticToken>>) -> Self {
         Self { tokens, ..Self::default() }
     }
 
@@ -234,8 +240,8 @@ impl Authentication {
 
     /// Every token is compared in full, so that the time taken tells nothing about any of them.
     fn by_token(&self, given: &str) -> Option<Identity> {
-        let mut found = None;
-        for known in &self.tokens {
+        let (tokens, mut found) = (self.tokens.get(), None);
+        for known in tokens.iter() {
             if bool::from(known.token.as_bytes().ct_eq(given.as_bytes())) && found.is_none() {
                 found = Some(&known.identity);
             }
@@ -282,6 +288,18 @@ mod tests {
     #[tokio::test]
     async fn a_known_token_identifies_its_user() {
         assert_eq!(identified(authentication(), Some("Bearer secret")).await, Ok(admin()));
+    }
+
+    #[tokio::test]
+    async fn a_reloaded_token_file_counts_from_the_next_request_on() {
+        let (updater, tokens) = process::reload::Updater::new(Vec::new());
+        let authentication = Authentication::following(tokens);
+        let identified = || identified(authentication.clone(), Some("Bearer secret"));
+        assert_eq!(identified().await, Err(Error::Unauthorized));
+        updater.set(vec![StaticToken { token: "secret".to_owned(), identity: admin() }]);
+        assert_eq!(identified().await, Ok(admin()));
+        updater.set(Vec::new());
+        assert_eq!(identified().await, Err(Error::Unauthorized));
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use http::Method;
 use model::error::Error;
 use model::{ObjectKey, Resource, Selector};
+use process::reload::Current;
 use process::tls;
 use serde_json::{Map, Value, json};
 use store::{Watch, WatchScope};
@@ -95,18 +96,22 @@ fn joined(there: &str, own: &[String]) -> Result<Vec<String>, serde_json::Error>
 }
 
 /// Keeps what others may know, until it is dropped. Whoever else does the same, on another server, adds what is theirs.
-pub(crate) async fn keep(server: Weak<Parts>, trust: Trust) {
+pub(crate) async fn keep(server: Weak<Parts>, mut published: Current<Trust>) {
     let Some(progress) = server.upgrade().map(|parts| parts.progress.clone()) else { return };
     progress.wait_patiently().await;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
+        let trust = published.get();
         if trust.is_nothing() || api.registry().find("", "v1", "configmaps").is_none() {
             return;
         }
         let settled = settle(&api, &trust).await;
         drop(api);
         let changed = match settled {
-            Ok(mut watch) => watch.next().await.map(drop).map_err(store_error),
+            Ok(mut watch) => tokio::select! {
+                changed = watch.next() => changed.map(drop).map_err(store_error),
+                () = published.changed() => Ok(()),
+            },
             Err(error) => Err(error),
         };
         if let Err(error) = changed {

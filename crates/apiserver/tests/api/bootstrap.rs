@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use apiserver::ApiServer;
 use apiserver::auth::{ProxyHeaders, Trust, TrustedProxies};
+use process::reload::{Current, Updater};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use store::{Metrics, Options, Sqlite, Store};
@@ -87,7 +88,8 @@ async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away
             }
         }
     };
-    client.api.publish(Trust { clients: authority.clone(), proxies: None });
+    let (updater, trust) = Updater::new(Trust { clients: authority.clone(), proxies: None });
+    client.api.publish(trust);
     let map = there(|map, authority| map["data"] == json!({"client-ca-file": authority})).await;
     assert_eq!(map["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
     assert_eq!(client.delete(OF_TRUST).await.code, 200);
@@ -96,10 +98,20 @@ async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away
     let headers = ProxyHeaders::usual();
     let proxies = TrustedProxies { authorities: authority.clone(), names: Vec::new(), headers };
     let other = client.restarted().await;
-    other.api.publish(Trust { clients: String::new(), proxies: Some(proxies) });
+    other.api.publish(Current::fixed(Trust { clients: String::new(), proxies: Some(proxies) }));
     let map = there(|map, _| map["data"]["requestheader-uid-headers"].is_string()).await;
     assert_eq!(map["data"]["client-ca-file"], authority);
     assert_eq!(map["data"]["requestheader-allowed-names"], "[]");
     assert_eq!(client.merge(OF_TRUST, &json!({"data": {"client-ca-file": null}})).await.code, 200);
     there(|map, authority| map["data"]["client-ca-file"] == authority).await;
+
+    // A CA file that is reloaded reaches the object without anybody touching it.
+    let next = rcgen::CertificateParams::new(["next".to_owned()]).unwrap();
+    let next = x509::pem::encode(x509::pem::CERTIFICATE, next.self_signed(&key).unwrap().der());
+    updater.set(Trust { clients: next.clone(), proxies: None });
+    let is_there =
+        |map: &Value| map["data"]["client-ca-file"].as_str().is_some_and(|bundle| bundle.contains(&next));
+    while !is_there(&client.get(OF_TRUST).await.json()) {
+        tokio::task::yield_now().await;
+    }
 }

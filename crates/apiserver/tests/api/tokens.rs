@@ -1,9 +1,12 @@
 //! Tokens of service accounts that nobody would issue: out of time, of other keys, kept in secrets.
 
+use std::sync::Arc;
+
 use apiserver::auth::ServiceAccounts;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
+use process::reload::Updater;
 use process::signing::SigningKey;
 use serde_json::{Value, json};
 
@@ -24,7 +27,8 @@ impl Issuer {
     async fn new() -> Self {
         let pem = SigningKey::generate().unwrap();
         let key = || SigningKey::from_pem(pem.as_bytes()).unwrap();
-        let admin = Client::with(|builder| builder.service_accounts(ServiceAccounts::new(key()))).await;
+        let admin =
+            Client::with(|builder| builder.service_accounts(ServiceAccounts::new(Arc::new(key())))).await;
         let account = admin.create(ACCOUNTS, &json!({"metadata": {"name": "robot"}})).await;
         let uid = account["metadata"]["uid"].as_str().unwrap().to_owned();
         Self { admin, key: key(), uid }
@@ -67,6 +71,39 @@ impl Issuer {
         let answer = self.admin.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
         answer["status"].clone()
     }
+}
+
+#[tokio::test]
+async fn a_token_is_refused_from_the_moment_on_in_which_its_key_is_no_longer_there() {
+    let pem = SigningKey::generate().unwrap();
+    let key = || SigningKey::from_pem(pem.as_bytes()).unwrap();
+    let (signing, current) = Updater::new(key());
+    let (verifying, keys) = Updater::new(vec![key().public().clone()]);
+    let accounts = ServiceAccounts { keys: Some(keys), ..ServiceAccounts::new(current) };
+    let admin = Client::with(|builder| builder.service_accounts(accounts)).await;
+    let account = admin.create(ACCOUNTS, &json!({"metadata": {"name": "robot"}})).await;
+    let uid = account["metadata"]["uid"].as_str().unwrap().to_owned();
+    let issuer = Issuer { admin, key: key(), uid };
+    let request = json!({"spec": {"expirationSeconds": 600}});
+    let issued = || async {
+        let made = issuer.admin.create(&format!("{ACCOUNTS}/robot/token"), &request).await;
+        made["status"]["token"].as_str().unwrap().to_owned()
+    };
+    let is_good = |token: String| {
+        let issuer = &issuer;
+        async move { issuer.said_of(&token).await["authenticated"] == true }
+    };
+    let old = issued().await;
+    assert!(is_good(old.clone()).await);
+    // A new key begins to sign while both verify, then the old one goes.
+    let next = SigningKey::from_pem(SigningKey::generate().unwrap().as_bytes()).unwrap();
+    let public = next.public().clone();
+    verifying.set(vec![key().public().clone(), public.clone()]);
+    signing.set(next);
+    let new = issued().await;
+    assert!(is_good(old.clone()).await && is_good(new.clone()).await);
+    verifying.set(vec![public]);
+    assert!(!is_good(old).await && is_good(new).await);
 }
 
 /// What a review says of a token that is refused.

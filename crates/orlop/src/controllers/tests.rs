@@ -39,7 +39,7 @@ impl Servers {
             let controllers = run(
                 api.clone(),
                 all,
-                Settings::default(),
+                Sources::default(),
                 Metrics::default(),
                 shared_at,
                 servers.shutdown.clone(),

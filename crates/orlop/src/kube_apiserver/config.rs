@@ -8,13 +8,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use apiserver::Limits;
 use apiserver::admission::Switches;
+use apiserver::auth::StaticToken;
 use model::admission::configuration::AdmissionConfiguration;
 use model::kinds::Ranges;
 use process::listen::ListenAddress;
 use process::logging::{LogConfig, LogFormat};
 use process::pki::Identity;
-use process::tls::{self, ClientCaVerifier};
-use rustls::pki_types::UnixTime;
+use process::reload::{Current, NamedFile, Reloader, Updater};
+use process::tls;
 use store::Options;
 
 use super::access::Settings;
@@ -25,7 +26,8 @@ use super::gates;
 use super::storage::{EtcdUrl, Storage};
 use crate::audit::Auditing;
 use crate::go_flags::Given;
-use crate::tokens::{self, StaticToken};
+use crate::tokens;
+use crate::trust::{Trusted, watch_bundle};
 
 /// Everything that the process was told.
 pub(super) struct Config {
@@ -33,10 +35,11 @@ pub(super) struct Config {
     /// Where others find the server, unless that is where it listens.
     pub(super) advertise: Option<IpAddr>,
     pub(super) serving: Serving,
-    pub(super) clients: ClientCaVerifier,
-    /// The same as PEM; empty for none.
-    pub(super) client_ca: String,
-    pub(super) tokens: Vec<StaticToken>,
+    /// The CAs of clients and front proxies.
+    pub(super) trust: Current<Trusted>,
+    pub(super) tokens: Current<Vec<StaticToken>>,
+    /// What follows the files that flags name.
+    pub(super) files: Reloader,
     pub(super) access: Settings,
     pub(super) storage: Storage,
     pub(super) store: Options,
@@ -55,16 +58,6 @@ pub(super) struct Config {
     pub(super) log: LogConfig,
     /// What the operator has to know.
     pub(super) warnings: Vec<String>,
-}
-
-/// Whose client certificates count, and the same as PEM.
-fn client_authorities(given: &Given) -> Result<(ClientCaVerifier, String)> {
-    let Some(path) = given.text("client-ca-file") else {
-        return Ok((ClientCaVerifier::nobody(), String::new()));
-    };
-    let bundle = read("--client-ca-file", path)?;
-    let clients = ClientCaVerifier::from_pem(bundle.as_bytes(), UnixTime::now());
-    Ok((clients.with_context(|| format!("{path} cannot be used"))?, bundle))
 }
 
 /// What the server shows to clients.
@@ -109,12 +102,16 @@ impl Config {
             [only] => bail!("{only}"),
             several => bail!("[{}]", several.join(", ")),
         }
-        let access = Settings::new(given, read)?;
+        let (mut files, trust) = (Reloader::default(), Updater::new(Trusted::default()).0);
+        let access = Settings::new(given, &mut files, &trust, read)?;
         warnings.extend_from_slice(&access.warnings);
         let admission = admission::configuration(given, &plugins)?;
         warnings.extend(admission.warnings.iter().cloned());
         let audit = audit::auditing(given, &mut warnings)?;
-        let (clients, client_ca) = client_authorities(given)?;
+        if let Some(path) = given.text("client-ca-file") {
+            let file = NamedFile { flag: "--client-ca-file", path: path.into() };
+            watch_bundle(&mut files, file, &trust, |trusted| &mut trusted.clients)?;
+        }
         let host = given.text("bind-address").unwrap_or("0.0.0.0");
         let port = given.number("secure-port").unwrap_or(6443);
         let listen = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
@@ -122,13 +119,9 @@ impl Config {
             listen: listen.parse()?,
             advertise: given.text("advertise-address").and_then(|address| address.parse().ok()),
             serving: serving(given)?,
-            clients,
-            client_ca,
-            tokens: match given.text("token-auth-file") {
-                Some(path) => tokens::parse(&read("--token-auth-file", path)?)
-                    .with_context(|| format!("{path} cannot be used"))?,
-                None => Vec::new(),
-            },
+            trust: trust.current(),
+            tokens: tokens::follow(&mut files, given.text("token-auth-file").map(PathBuf::from))?,
+            files,
             access,
             storage: storage(given)?,
             store: store_options(given),

@@ -10,12 +10,14 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, anyhow};
 use apiserver::ApiServer;
 use apiserver::audit::Log;
+use apiserver::auth::Authentication;
 use process::{
     Shutdown, Supervisor,
     files::{self, Access},
     pki::{self, Identity},
+    reload::POLL_INTERVAL,
     shutdown,
-    tls::{self, ServingCertificate},
+    tls::ServingCertificate,
 };
 use prometheus_client::registry::Registry;
 use store::{Metrics, Store};
@@ -25,7 +27,8 @@ use super::access::Settings;
 use super::admission;
 use super::config::{Config, Serving};
 use crate::serve::{CLOSE_TIMEOUT, STOP_TIME, in_cluster};
-use crate::{callers, controllers};
+use crate::trust::Followers;
+use crate::{callers, controllers, reload_metrics::ReloadMetrics};
 
 /// Serves until a signal comes or something fails.
 pub(super) async fn run(config: Config) -> Result<()> {
@@ -72,6 +75,7 @@ async fn start(
         config.listen.bind().await.map_err(|error| anyhow!("failed to create listener: {error}"))?;
     let local = listener.local_addr()?;
     let mut metrics = Registry::default();
+    let reloads = ReloadMetrics::register(&mut metrics);
     let serving = {
         let (serving, host) = (config.serving, config.listen.host().to_owned());
         tokio::task::spawn_blocking(move || serving_certificate(serving, &host))
@@ -83,7 +87,7 @@ async fn start(
         None => in_cluster(local),
     };
     let Settings { access, accounts, anonymous_at, .. } = config.access;
-    let mut authentication = access.complete(callers::by_token(&config.tokens));
+    let mut authentication = access.complete(Authentication::following(config.tokens));
     if let Some(paths) = anonymous_at {
         authentication = authentication.with_anonymous_at(paths);
     }
@@ -114,14 +118,18 @@ async fn start(
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
-    api.publish(access.trust(config.client_ca));
-    let tls = tls::server_config(serving.await??, &config.clients);
-    let peers = callers::by_certificate(config.clients, access.proxies);
+    let followers =
+        Followers::of(config.trust.clone(), serving.await??, access.publisher(), supervisor.shutdown());
+    api.publish(followers.published);
+    supervisor.start("the trust of client CAs", followers.task);
+    let report = move |file, outcome| reloads.note(file, outcome);
+    supervisor.start("the reload of files", config.files.run(POLL_INTERVAL, report, supervisor.shutdown()));
+    let peers = callers::by_certificate(config.trust, access.proxy_names());
     if !config.event_ttl.is_zero() {
         let expiry = controllers::expire_events(api.clone(), config.event_ttl, supervisor.shutdown());
         supervisor.start("the expiry of events", expiry);
     }
-    let requests = apiserver::serve(listener, tls, peers, api, supervisor.shutdown());
+    let requests = apiserver::serve(listener, followers.tls, peers, api, supervisor.shutdown());
     supervisor.start("the API server", async {
         requests.await;
         Ok::<_, Infallible>(())

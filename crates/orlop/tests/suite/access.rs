@@ -4,7 +4,10 @@ use std::{fs, path::Path, time::SystemTime};
 
 use process::pki::Pki;
 
-use crate::{kubectl, server::Server};
+use crate::{
+    kubectl,
+    server::{PATIENCE, Server},
+};
 
 /// What kubectl prints, also where it fails, without the kubeconfig's own credentials.
 async fn attempt(server: &Server, data: &Path, credentials: &str) -> String {
@@ -59,4 +62,55 @@ async fn where_everybody_may_do_everything_nobody_comes_in_without_a_name() {
     assert!(printed.contains("You must be logged in to the server"), "{printed}");
     let printed = attempt(&server, &data, &certificate(&data.join("pki"))).await;
     assert!(printed.contains("default "), "{printed}");
+}
+
+/// Tries until the answer has this text.
+async fn until(server: &Server, data: &Path, credentials: &str, expected: &str) {
+    let tried = async { while !attempt(server, data, credentials).await.contains(expected) {} };
+    let in_time = tokio::time::timeout(PATIENCE, tried).await;
+    assert!(in_time.is_ok(), "{credentials}: never `{expected}`\n{}", server.log());
+}
+
+#[tokio::test]
+async fn files_that_change_are_reloaded_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for other in ["first", "second"] {
+        Pki::ensure(&path(other), "localhost", SystemTime::now()).unwrap();
+    }
+    let (authority, tokens, data) = (path("ca.crt"), path("tokens.csv"), path("data"));
+    fs::copy(path("first/ca.crt"), &authority).unwrap();
+    fs::write(&tokens, "t-old,root,1,\"system:masters\"\n").unwrap();
+    let arguments =
+        ["--client-ca-file", authority.to_str().unwrap(), "--token-auth-file", tokens.to_str().unwrap()];
+    let server = Server::start("serve", &data, &arguments).await;
+    let [first, second] = ["first", "second"].map(|name| certificate(&path(name)));
+    until(&server, &data, &first, "default ").await;
+    until(&server, &data, &second, "Unauthorized").await;
+    until(&server, &data, "--token=t-new", "Unauthorized").await;
+
+    fs::copy(path("second/ca.crt"), &authority).unwrap();
+    fs::write(&tokens, "t-new,root,1,\"system:masters\"\n").unwrap();
+    until(&server, &data, &second, "default ").await;
+    until(&server, &data, &first, "Unauthorized").await;
+    until(&server, &data, "--token=t-new", "default ").await;
+    until(&server, &data, "--token=t-old", "Unauthorized").await;
+
+    fs::write(&tokens, "s3cret").unwrap();
+    let failures = r#"orlop_file_automatic_reloads_total{file="token-auth-file",status="failure"}"#;
+    let reported = async {
+        while !kubectl::output(&server, "get --raw /metrics")
+            .await
+            .stdout
+            .windows(failures.len())
+            .any(|part| part == failures.as_bytes())
+        {}
+    };
+    assert!(tokio::time::timeout(PATIENCE, reported).await.is_ok(), "{}", server.log());
+    until(&server, &data, "--token=t-new", "default ").await;
+    let log = server.log();
+    assert!(
+        log.contains("cannot reload a file; its previous content stays in use") && !log.contains("s3cret"),
+        "{log}"
+    );
 }

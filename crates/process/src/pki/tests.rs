@@ -64,13 +64,33 @@ fn copy(folder: &Path, from: &str, to: &str) {
 const SERVER: [&str; 2] = ["server.crt", "server.key"];
 const LEAVES: [&str; 4] = ["admin.crt", "admin.key", "server.crt", "server.key"];
 const ALL: [&str; 6] = ["admin.crt", "admin.key", "ca.crt", "ca.key", "server.crt", "server.key"];
+const RENEWED: [&str; 7] =
+    ["admin.crt", "admin.key", "ca-previous.crt", "ca.crt", "ca.key", "server.crt", "server.key"];
 
 #[test]
 fn certificates_are_renewed_before_their_end_and_the_authority_before_its_own() {
     check(|_| {}, "127.0.0.1", LIFETIME - RENEW_BEFORE - days(1), &[]);
     check(|_| {}, "127.0.0.1", LIFETIME - RENEW_BEFORE + days(1), &LEAVES);
     check(|_| {}, "127.0.0.1", AUTHORITY_LIFETIME - LIFETIME - days(1), &LEAVES);
-    check(|_| {}, "127.0.0.1", AUTHORITY_LIFETIME - LIFETIME + days(1), &ALL);
+    check(|_| {}, "127.0.0.1", AUTHORITY_LIFETIME - LIFETIME + days(1), &RENEWED);
+}
+
+#[test]
+fn the_old_ca_and_its_successor_are_trusted_while_they_overlap() {
+    let folder = tempfile::tempdir().unwrap();
+    let ensure = |time| Pki::ensure(folder.path(), "127.0.0.1", time).unwrap();
+    let old = ensure(now());
+    assert_eq!(old.trusted(), old.ca);
+    let renewal = now() + AUTHORITY_LIFETIME - LIFETIME + days(1);
+    for time in [renewal, renewal + days(300)] {
+        let new = ensure(time);
+        assert_ne!(new.ca, old.ca);
+        assert_eq!(new.trusted(), format!("{}{}", new.ca, old.ca));
+    }
+    let new = ensure(now() + AUTHORITY_LIFETIME + days(1));
+    assert_eq!(new.trusted(), new.ca, "the old one has expired");
+    fs::write(folder.path().join("ca-previous.crt"), "-----BEGIN CERTIFICATE-----\n").unwrap();
+    assert_eq!(ensure(now() + AUTHORITY_LIFETIME + days(1)).trusted(), new.ca);
 }
 
 #[test]

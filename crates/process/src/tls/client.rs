@@ -57,11 +57,17 @@ pub struct ClientCaVerifier {
 }
 
 /// A client CA.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Anchor {
     verifier: Arc<dyn ClientCertVerifier>,
     /// Its validity, in seconds since the epoch.
     validity: RangeInclusive<u64>,
+}
+
+impl Default for ClientCaVerifier {
+    fn default() -> Self {
+        Self::nobody()
+    }
 }
 
 impl ClientCaVerifier {
@@ -98,6 +104,12 @@ impl ClientCaVerifier {
             return Err(super::Error::Unusable { what: WHAT, reason });
         }
         Ok(Self { anchors: anchors.into() })
+    }
+
+    /// Trusts the CAs of both.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self { anchors: self.anchors.iter().chain(&*other.anchors).cloned().collect() }
     }
 
     /// Says whom the chain names, the client's own certificate first, at this moment.

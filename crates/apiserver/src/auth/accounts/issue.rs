@@ -40,6 +40,6 @@ impl Accounts {
         };
         let claims = serde_json::to_vec(&claims).map_err(|error| Error::internal(error.to_string()))?;
         let failed = |error| Error::internal(format!("failed to generate token: {error}"));
-        Ok((self.settings.signing.token(&claims).map_err(failed)?, format!("JTI={id}")))
+        Ok((self.keyring().signing.token(&claims).map_err(failed)?, format!("JTI={id}")))
     }
 }

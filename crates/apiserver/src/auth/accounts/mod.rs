@@ -7,9 +7,10 @@ pub(crate) mod tracking;
 mod verified;
 mod verify;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use model::error::Error;
+use process::reload::Current;
 use process::signing::{PublicKey, SigningKey};
 use store::Store;
 
@@ -28,10 +29,10 @@ pub struct ServiceAccounts {
     pub issuers: Vec<String>,
     /// The names under which tokens are meant for this server.
     pub audiences: Vec<String>,
-    /// What signs.
-    pub signing: Arc<SigningKey>,
-    /// What signatures are checked with.
-    pub keys: Vec<PublicKey>,
+    /// The key that signs.
+    pub signing: Current<SigningKey>,
+    /// The keys that verify signatures; `None` for the public half of the one that signs.
+    pub keys: Option<Current<Vec<PublicKey>>>,
     /// For how many seconds a token lives at most; `None` for any time.
     pub longest: Option<i64>,
     /// Whether tokens of pods for this server live longer than is asked for.
@@ -41,14 +42,13 @@ pub struct ServiceAccounts {
 }
 
 impl ServiceAccounts {
-    /// One key signs, and its public half checks.
-    pub fn new(signing: impl Into<Arc<SigningKey>>) -> Self {
-        let signing = signing.into();
+    /// One key signs, and its public half verifies.
+    pub fn new(signing: impl Into<Current<SigningKey>>) -> Self {
         Self {
             issuers: vec![ISSUER.to_owned()],
             audiences: vec![ISSUER.to_owned()],
-            keys: vec![signing.public().clone()],
-            signing,
+            keys: None,
+            signing: signing.into(),
             longest: None,
             extends: true,
             jwks_uri: None,
@@ -62,7 +62,7 @@ impl ServiceAccounts {
     pub fn ephemeral() -> Result<Self, Error> {
         let failed = |error| Error::internal(format!("no key can be made: {error}"));
         let pem = SigningKey::generate().map_err(failed)?;
-        SigningKey::from_pem(pem.as_bytes()).map(Self::new).map_err(failed)
+        SigningKey::from_pem(pem.as_bytes()).map(|key| Self::new(Arc::new(key))).map_err(failed)
     }
 }
 
@@ -73,15 +73,53 @@ pub(crate) struct Accounts {
     ledger: Ledger,
     /// Where the server is, for who asks for its keys.
     address: String,
-    /// Tokens whose signature is known to be right.
+    keyring: Mutex<Arc<Keyring>>,
+}
+
+/// The keys as they are now, with the tokens that they verified: a token is good no longer than its key.
+pub(crate) struct Keyring {
+    signing: Arc<SigningKey>,
+    /// The keys of files that verify, if there are such files.
+    given: Option<Arc<Vec<PublicKey>>>,
     verified: verified::Verified,
+}
+
+impl Keyring {
+    fn of(settings: &ServiceAccounts) -> Self {
+        let given = settings.keys.as_ref().map(Current::get);
+        Self { signing: settings.signing.get(), given, verified: verified::Verified::default() }
+    }
+
+    /// Whether this still is what the settings say.
+    fn is_current(&self, settings: &ServiceAccounts) -> bool {
+        let given = match (&self.given, &settings.keys) {
+            (Some(given), Some(keys)) => Arc::ptr_eq(given, &keys.get()),
+            (given, keys) => given.is_none() && keys.is_none(),
+        };
+        given && Arc::ptr_eq(&self.signing, &settings.signing.get())
+    }
+
+    /// The keys that verify.
+    fn verifying(&self) -> &[PublicKey] {
+        self.given.as_ref().map_or(std::slice::from_ref(self.signing.public()), |given| given)
+    }
 }
 
 impl Accounts {
     /// With what is to be taken down of the use of tokens.
     pub fn new(settings: ServiceAccounts, store: Store, address: String) -> (Self, Uses) {
         let (ledger, uses) = Ledger::new();
-        (Self { settings, store, ledger, address, verified: verified::Verified::default() }, uses)
+        let keyring = Mutex::new(Arc::new(Keyring::of(&settings)));
+        (Self { settings, store, ledger, address, keyring }, uses)
+    }
+
+    /// The keys as they are now.
+    fn keyring(&self) -> Arc<Keyring> {
+        let mut keyring = self.keyring.lock().unwrap_or_else(PoisonError::into_inner);
+        if !keyring.is_current(&self.settings) {
+            *keyring = Arc::new(Keyring::of(&self.settings));
+        }
+        Arc::clone(&keyring)
     }
 }
 

@@ -9,7 +9,8 @@ use super::claims::encode;
 impl Accounts {
     /// The keys, as `/openid/v1/jwks` shows them.
     pub fn key_set(&self) -> Value {
-        let keys = self.settings.keys.iter().filter_map(|key| {
+        let keyring = self.keyring();
+        let keys = keyring.verifying().iter().filter_map(|key| {
             let (id, algorithm) = (encode(&key.fingerprint()), key.algorithm().to_string());
             Some(match key.numbers()? {
                 Numbers::Rsa { n, e } => {
@@ -26,7 +27,7 @@ impl Accounts {
     /// Who issues tokens and where its keys are, as `/.well-known/openid-configuration` shows it.
     pub fn discovery(&self) -> Value {
         let mut algorithms: Vec<String> =
-            self.settings.keys.iter().map(|key| key.algorithm().to_string()).collect();
+            self.keyring().verifying().iter().map(|key| key.algorithm().to_string()).collect();
         algorithms.sort();
         algorithms.dedup();
         let at = || format!("https://{}/openid/v1/jwks", self.address);

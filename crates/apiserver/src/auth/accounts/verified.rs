@@ -1,7 +1,7 @@
 //! Tokens whose signature was checked before, so that it is not checked for each request.
 //!
-//! Nothing else of a token is believed without a look: neither its times nor what it is bound to. The keys are those of the server
-//! for as long as it runs.
+//! Nothing else of a token is believed without a look: neither its times nor what it is bound to. Keys that are replaced take what they
+//! verified with them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

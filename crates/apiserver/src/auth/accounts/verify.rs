@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{ObjectKey, Resource};
+use process::signing::PublicKey;
 use serde::Deserialize;
 use store::Stored;
 use subtle::ConstantTimeEq;
@@ -102,8 +103,8 @@ impl Accounts {
 
     /// What a token says, if one of our issuers has signed it. `None`: it is none of ours.
     fn signed(&self, token: &str) -> Result<Option<Arc<Claims>>, String> {
-        let print = verified::print(token);
-        if let Some(claims) = self.verified.get(&print) {
+        let (print, keyring) = (verified::print(token), self.keyring());
+        if let Some(claims) = keyring.verified.get(&print) {
             return Ok(Some(claims));
         }
         let Some(parsed) = claims::parse(token) else { return Ok(None) };
@@ -111,24 +112,10 @@ impl Accounts {
         if issuer != LEGACY_ISSUER && !self.settings.issuers.contains(issuer) {
             return Ok(None);
         }
-        self.check_signature(&parsed)?;
+        check_signature(keyring.verifying(), &parsed)?;
         let claims = Arc::new(parsed.claims);
-        self.verified.add(print, claims.clone());
+        keyring.verified.add(print, claims.clone());
         Ok(Some(claims))
-    }
-
-    fn check_signature(&self, parsed: &Parsed<'_>) -> Result<(), String> {
-        let keys = self.settings.keys.iter();
-        let named = keys.filter(|key| parsed.key.is_empty() || encode(&key.fingerprint()) == parsed.key);
-        let mut named = named.peekable();
-        if named.peek().is_none() {
-            return Err("invalid signature, no keys found".to_owned());
-        }
-        let fits = named.any(|key| {
-            key.algorithm().to_string() == parsed.algorithm
-                && key.verify(parsed.signed.as_bytes(), &parsed.signature)
-        });
-        if fits { Ok(()) } else { Err("go-jose/go-jose: error in cryptographic primitive".to_owned()) }
     }
 
     async fn of_claims(&self, claims: &Claims, bound: &Bound, now: i64) -> Result<Identity, String> {
@@ -259,6 +246,19 @@ impl Accounts {
         };
         found.map(known).transpose()
     }
+}
+
+fn check_signature(keys: &[PublicKey], parsed: &Parsed<'_>) -> Result<(), String> {
+    let named = keys.iter().filter(|key| parsed.key.is_empty() || encode(&key.fingerprint()) == parsed.key);
+    let mut named = named.peekable();
+    if named.peek().is_none() {
+        return Err("invalid signature, no keys found".to_owned());
+    }
+    let fits = named.any(|key| {
+        key.algorithm().to_string() == parsed.algorithm
+            && key.verify(parsed.signed.as_bytes(), &parsed.signature)
+    });
+    if fits { Ok(()) } else { Err("go-jose/go-jose: error in cryptographic primitive".to_owned()) }
 }
 
 fn check_times(claims: &Claims, now: i64) -> Result<(), String> {
