@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
 use crate::{
-    access::AccessArgs, audit::AuditArgs, backup::BackupArgs, go_flags, postgres::PostgresArgs,
-    restore::RestoreArgs,
+    access::AccessArgs, audit::AuditArgs, backup::BackupArgs, doctor::DoctorArgs, go_flags,
+    postgres::PostgresArgs, restore::RestoreArgs,
 };
 
 /// A Kubernetes control plane in one program, with all of its state in SQL
@@ -63,6 +63,13 @@ pub(crate) enum Role {
     #[command(after_help = RESTORE_EXAMPLES)]
     Restore(RestoreArgs),
 
+    /// Check a database and the files beside it, without changing them
+    ///
+    /// Says for each failure what to do; the exit code is 1 where there is any. A database file is checked while no
+    /// server runs on it, PostgreSQL at any time.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
+
     /// Be kube-apiserver, with its flags: for tools that start one (a link of that name does the same)
     #[command(disable_help_flag = true)]
     KubeApiserver {
@@ -91,6 +98,11 @@ Examples:
   orlop restore nightly.tar --force         what is there is kept beside it
   orlop restore --advance --postgres-file /etc/orlop/postgres
                                             after pg_restore or a point-in-time recovery";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  orlop doctor --data /var/lib/orlop
+  orlop doctor --postgres-file /etc/orlop/postgres";
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -265,7 +277,9 @@ mod tests {
 
     #[test]
     fn every_example_in_the_help_parses() {
-        let lines = [EXAMPLES, UP_EXAMPLES, SERVE_EXAMPLES, BACKUP_EXAMPLES, RESTORE_EXAMPLES].join("\n");
+        let lines =
+            [EXAMPLES, UP_EXAMPLES, SERVE_EXAMPLES, BACKUP_EXAMPLES, RESTORE_EXAMPLES, DOCTOR_EXAMPLES]
+                .join("\n");
         let commands = lines.lines().map(str::trim).filter(|line| line.starts_with("orlop "));
         for line in commands {
             let command = line.split("  ").next().unwrap_or(line);

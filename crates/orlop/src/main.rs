@@ -8,6 +8,7 @@ mod cli;
 mod config;
 mod controllers;
 mod database;
+mod doctor;
 mod etcd;
 mod go_flags;
 mod kube_apiserver;
@@ -50,6 +51,10 @@ fn main() -> ExitCode {
             Role::Backup(arguments) => {
                 exit("orlop", block_on(backup::run(arguments, |name| std::env::var_os(name))))
             }
+            Role::Doctor(arguments) => {
+                let result = block_on(doctor::run(arguments, |name| std::env::var_os(name)));
+                result.unwrap_or_else(|error| exit("orlop", Err(error)))
+            }
             Role::Restore(arguments) => {
                 exit("orlop", block_on(restore::run(arguments, |name| std::env::var_os(name))))
             }
@@ -65,7 +70,7 @@ fn serve(arguments: ServeArgs) -> anyhow::Result<()> {
 }
 
 /// Runs a role to its end.
-fn block_on(role: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+fn block_on<T>(role: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(role);
     runtime.shutdown_timeout(LAST_WAIT);

@@ -6,6 +6,7 @@ mod committer;
 mod compactor;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod doctor;
 pub mod engine;
 mod event;
 mod hub;

@@ -358,6 +358,11 @@ fn unchanged(head: &Head, attributes: &Attributes, body: &Encoded) -> Option<Byt
         .then(|| value.clone())
 }
 
+/// The entries that an object with these labels and fields has in the index.
+pub fn entries_of(attributes: &Attributes) -> Vec<Entry> {
+    difference(attributes, &Attributes::default())
+}
+
 /// The entries of `a` that `b` lacks.
 fn difference(a: &Attributes, b: &Attributes) -> Vec<Entry> {
     let entry =

@@ -136,6 +136,8 @@ async fn a_backup_taken_under_load_restores_every_acknowledged_write_and_expires
     }
     assert_eq!(fs::read(data.join("pki/ca.crt")).unwrap(), fs::read(restored.join("pki/ca.crt")).unwrap());
 
+    let said = succeed(&["doctor", "--data", text(&restored)]).await;
+    assert!(said.ends_with("nothing found\n"), "{said}");
     let server = Server::start("up", &restored, &["--controllers="]).await;
     let client = client(&server).await;
     let (names, version) = names_and_version(&client).await;
@@ -220,6 +222,7 @@ async fn a_server_on_postgresql_points_to_its_tools_and_its_clock_is_advanced_by
     succeed(&["restore", "--advance", "--postgres", &url]).await;
     let server = Server::start("serve", &data, &arguments).await;
     let client = client(&server).await;
+    succeed(&["doctor", "--postgres", &url]).await;
     let (_, version) = names_and_version(&client).await;
     assert!(version > seen + 1_000_000, "{version} is above {seen}");
     assert_eq!(watch_refusal(&client, seen).await, 410);

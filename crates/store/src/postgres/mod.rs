@@ -11,6 +11,7 @@
 mod address;
 mod advance;
 mod bell;
+pub(crate) mod check;
 mod commit;
 mod compact;
 mod failure;

@@ -23,6 +23,20 @@ pub async fn migrate(session: &mut Session, address: &Address) -> Result<(), Err
     bring_forward(session, STEPS).await.map_err(|failure| failure.on_open(address))
 }
 
+/// Refuses a database that is not of the version that this program speaks, and changes nothing.
+pub async fn check(session: &mut Session, address: &Address) -> Result<(), Error> {
+    let found = look(session).await.map_err(|failure| failure.on_open(address))?;
+    found.check(address, STEPS.len())?;
+    if found.version == STEPS.len() {
+        return Ok(());
+    }
+    let place = address.place();
+    let reason = format!(
+        "the database of {place} is empty or of an older version: start a server on it once, which brings it forward"
+    );
+    Err(Error::Open { reason })
+}
+
 /// What is there.
 struct Found {
     postgres: i32,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -247,6 +248,20 @@ fn length(path: &Path) -> u64 {
 /// A connection to the database of a server that does not run: it neither makes nor migrates anything.
 pub fn connect_alone(options: &FileOptions) -> Result<Connection, Error> {
     connect_to_read(options)
+}
+
+/// A connection that changes nothing, and the lock that keeps servers out meanwhile. Closing it leaves the write-ahead log.
+pub fn connect_to_check(path: &Path) -> Result<(Connection, Lock), Error> {
+    let name = path.display().to_string();
+    if !path.exists() {
+        return Err(Error::Open { reason: format!("there is no database {name}") });
+    }
+    let lock = Lock::take(path, &name)?;
+    let connection = connect_to_read(&FileOptions::new(path))?;
+    let keep_log = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+    keep_log.map_err(|error| open_failed(&name, &unavailable(error)))?;
+    schema::check(&connection, &name)?;
+    Ok((connection, lock))
 }
 
 fn connect_to_read(options: &FileOptions) -> Result<Connection, Error> {

@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use self::backend::{Backend, Memory};
 pub use self::backup::of_file as backup_of_file;
 use self::file::FileDatabase;
+pub(crate) use self::file::connect_to_check;
 pub use self::lock::{Lock, is_in_use};
 pub use self::private::BESIDE;
 use crate::engine::{Bound, Changes, Committed, Engine, Snapshot, Sweep, Transaction};

@@ -83,24 +83,7 @@ const STEPS: &[&str] = &[
 pub fn migrate(connection: &mut Connection, name: &str) -> Result<(), Error> {
     let failed = |error: rusqlite::Error| open_failed(name, &unavailable(error));
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    let pragma = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let version = pragma("PRAGMA user_version").map_err(failed)?;
-    let tables = pragma("SELECT count(*) FROM sqlite_schema").map_err(failed)?;
-    let application = pragma("PRAGMA application_id").map_err(failed)?;
-    if tables > 0 && application != i64::from(APPLICATION_ID) {
-        return Err(Error::Open {
-            reason: format!("{name} is a database of another program: choose another file"),
-        });
-    }
-    let Some(missing) = usize::try_from(version).ok().and_then(|done| STEPS.get(done..)) else {
-        return Err(Error::Open {
-            reason: format!(
-                "{name} has schema version {version} and this program knows only up to {}: \
-                 use the newer program that wrote it",
-                STEPS.len()
-            ),
-        });
-    };
+    let missing = missing(&tx, name)?;
     if missing.is_empty() {
         return Ok(());
     }
@@ -110,6 +93,38 @@ pub fn migrate(connection: &mut Connection, name: &str) -> Result<(), Error> {
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     tx.pragma_update(None, "user_version", STEPS.len().to_string()).map_err(failed)?;
     tx.commit().map_err(failed)
+}
+
+/// Refuses a database that is not of the version that this program speaks, and changes nothing.
+pub fn check(connection: &Connection, name: &str) -> Result<(), Error> {
+    if missing(connection, name)?.is_empty() {
+        return Ok(());
+    }
+    let reason =
+        format!("{name} is empty or of an older version: start a server on it once, which brings it forward");
+    Err(Error::Open { reason })
+}
+
+/// The steps that a database lacks.
+fn missing(connection: &Connection, name: &str) -> Result<&'static [&'static str], Error> {
+    let failed = |error: rusqlite::Error| open_failed(name, &unavailable(error));
+    let pragma = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let version = pragma("PRAGMA user_version").map_err(failed)?;
+    let tables = pragma("SELECT count(*) FROM sqlite_schema").map_err(failed)?;
+    let application = pragma("PRAGMA application_id").map_err(failed)?;
+    if tables > 0 && application != i64::from(APPLICATION_ID) {
+        return Err(Error::Open {
+            reason: format!("{name} is a database of another program: choose another file"),
+        });
+    }
+    let missing = usize::try_from(version).ok().and_then(|done| STEPS.get(done..));
+    missing.ok_or_else(|| Error::Open {
+        reason: format!(
+            "{name} has schema version {version} and this program knows only up to {}: \
+                 use the newer program that wrote it",
+            STEPS.len()
+        ),
+    })
 }
 
 #[cfg(test)]

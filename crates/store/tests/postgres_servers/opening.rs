@@ -64,6 +64,11 @@ fn wrong_credentials_and_databases_are_named_without_the_password() {
         admin.execute("CREATE DATABASE theirs OWNER careful").await;
         let options = PostgresOptions::default();
         Postgres::open(&changed(&url, "careful:hunter2", "theirs"), &options).await.unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "*:*:theirs:careful:hunter2\n").unwrap();
+        let mut options = PostgresOptions::default();
+        options.passfile = Some(file.path().to_owned());
+        Postgres::open(&changed(&url, "careful", "theirs"), &options).await.unwrap();
     });
 }
 
