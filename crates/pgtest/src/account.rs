@@ -25,10 +25,10 @@ pub(crate) enum Account {
 }
 
 impl Account {
-    /// Decides by the owner of a folder that this process has just made.
-    pub(crate) fn for_owner_of(folder: &Path) -> Result<Self, Error> {
-        let owner =
-            fs::metadata(folder).map_err(|error| Error::because("the temporary folder", error))?.uid();
+    /// Decides by the owner of a file that this process makes.
+    pub(crate) fn of_tests() -> Result<Self, Error> {
+        let owner = tempfile::tempfile().and_then(|file| file.metadata());
+        let owner = owner.map_err(|error| Error::because("a temporary file", error))?.uid();
         if owner != 0 {
             return Ok(Self::Own);
         }

@@ -19,6 +19,16 @@ pub(crate) struct Caretaker {
 }
 
 impl Caretaker {
+    /// An empty folder that the account owns.
+    pub(crate) fn folder_for(account: Account) -> Result<PathBuf, Error> {
+        let folder = tempfile::Builder::new()
+            .prefix("pgtest-")
+            .tempdir()
+            .map_err(|error| Error::because("cannot make a temporary folder", error))?;
+        account.take(folder.path())?;
+        Ok(folder.keep())
+    }
+
     /// Takes care of the folder from now on. It runs as the server's account, so it cannot harm anybody else's.
     pub(crate) fn of(folder: &Path, account: Account, binaries: &Binaries) -> Result<Self, Error> {
         let process = account

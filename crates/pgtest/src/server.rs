@@ -1,5 +1,7 @@
 //! The server itself: made, started, stopped the hard way, started again.
 
+mod copies;
+
 use std::{
     collections::VecDeque,
     io::{BufRead, BufReader, Read},
@@ -24,6 +26,12 @@ const PORT_ATTEMPTS: usize = 5;
 
 /// How much of the server's log an error shows.
 const LOG_LINES: usize = 20;
+
+/// The line of the log that says that connections are taken: of a primary, and of a standby.
+const READY: [&str; 2] = [
+    "database system is ready to accept connections",
+    "database system is ready to accept read-only connections",
+];
 
 /// How a server is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +72,8 @@ impl PgServer {
     /// As [`PgServer::start`].
     pub fn start_with(settings: &[&str]) -> Result<Self, Error> {
         let binaries = Binaries::find()?;
-        let folder = tempfile::Builder::new()
-            .prefix("pgtest-")
-            .tempdir()
-            .map_err(|error| Error::because("cannot make a temporary folder", error))?;
-        let account = Account::for_owner_of(folder.path())?;
-        account.take(folder.path())?;
-        let caretaker = Caretaker::of(folder.path(), account, &binaries)?;
-        let _ = folder.keep();
+        let account = Account::of_tests()?;
+        let caretaker = Caretaker::of(&Caretaker::folder_for(account)?, account, &binaries)?;
         let mut server = Self {
             caretaker,
             running: None,
@@ -248,7 +250,7 @@ impl Drop for Running {
 fn read_log(log: impl Read, report: &mpsc::SyncSender<Result<(), String>>) {
     let mut tail = VecDeque::new();
     for line in BufReader::new(log).lines().map_while(Result::ok) {
-        if line.contains("database system is ready to accept connections") {
+        if READY.iter().any(|ready| line.contains(ready)) {
             let _ = report.try_send(Ok(()));
         }
         if tail.len() == LOG_LINES {

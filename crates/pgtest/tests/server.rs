@@ -99,3 +99,24 @@ async fn a_killed_test_process_leaves_no_folder_either() {
     };
     tokio::time::timeout(Duration::from_secs(30), gone).await.expect("the folder goes with the process");
 }
+
+#[tokio::test]
+async fn a_replica_follows_until_it_is_promoted_and_a_copy_goes_its_own_way() {
+    let mut server = PgServer::start().unwrap();
+    query(&server.url(), "create table notes (text text); insert into notes values ('first')").await;
+    let replica = server.replica().unwrap();
+    query(&server.url(), "insert into notes values ('second')").await;
+    while query(&replica.url(), "select text from notes").await.len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(query(&replica.url(), "select pg_is_in_recovery()").await, ["t"]);
+    let copy = server.fork().unwrap();
+    query(&server.url(), "insert into notes values ('third')").await;
+    server.become_copy(copy).unwrap();
+    assert_eq!(query(&server.url(), "select text from notes").await, ["first", "second"]);
+    server.stop(Stop::Kill).unwrap();
+    replica.promote().unwrap();
+    query(&replica.url(), "insert into notes values ('promoted')").await;
+    let names = "select text || pg_walfile_name(pg_current_wal_lsn()) from notes where text = 'promoted'";
+    assert!(query(&replica.url(), names).await[0].starts_with("promoted00000002"));
+}

@@ -40,6 +40,12 @@ pub trait Engine: Send + Sync + 'static {
     /// to ring within a bounded time after a commit that it missed. Cancel safe. An engine without other servers never rings.
     async fn bell(&self);
 
+    /// How often this engine found that the database had lost a part of its history, or was advanced: whoever watches has to list
+    /// again. It rings the bell each time. An engine that leaves this to the compaction mark alone stays at 0.
+    fn epoch(&self) -> u64 {
+        0
+    }
+
     /// The newest revision that was committed at least `age` ago; [`Revision::ZERO`] if there is none.
     async fn older_than(&self, age: Duration) -> Result<Revision, Error>;
 

@@ -14,6 +14,7 @@ pub struct Metrics {
     pub(crate) events: Counter,
     pub(crate) ring_bytes: Gauge,
     pub(crate) log_reads: Counter,
+    pub(crate) lost_histories: Counter,
     pub(crate) compacted: Gauge,
     pub(crate) compactions: Counter,
     pub(crate) compaction_failures: Counter,
@@ -45,6 +46,11 @@ impl Metrics {
             "Pieces of the log that watches read because they were behind the recent changes",
             metrics.log_reads.clone(),
         );
+        registry.register(
+            "store_lost_histories",
+            "Times that all watches ended because the database had lost commits, moved or was advanced",
+            metrics.lost_histories.clone(),
+        );
         registry.register("store_compacted_revision", "The compaction mark", metrics.compacted.clone());
         registry.register("store_compactions", "Runs of compaction", metrics.compactions.clone());
         registry.register(
@@ -75,6 +81,7 @@ impl Metrics {
             events: Counter::default(),
             ring_bytes: Gauge::default(),
             log_reads: Counter::default(),
+            lost_histories: Counter::default(),
             compacted: Gauge::default(),
             compactions: Counter::default(),
             compaction_failures: Counter::default(),

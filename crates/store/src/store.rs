@@ -6,6 +6,7 @@ use std::time::Duration;
 use model::{ObjectKey, Revision};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::committer::{BatchLimits, Hold, Queue, committer};
 use crate::compactor::{Pace, Pressure, compact, compactor};
@@ -15,6 +16,9 @@ use crate::hub::{Hub, RingLimits, Watch, publisher};
 use crate::listing::not_compacted;
 use crate::metrics::Metrics;
 use crate::types::{ClockState, Error, ListQuery, Page, Stored, Write, Written};
+
+/// How long an answer waits for the end of all watches: for one look at the clock.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a store works.
 #[derive(Clone, Debug)]
@@ -90,10 +94,11 @@ impl Drop for Inner {
 impl Store {
     /// Starts a store on an engine that nobody else in this process uses.
     pub async fn open(engine: Arc<dyn Engine>, options: Options, metrics: &Metrics) -> Result<Self, Error> {
+        let epoch = engine.epoch();
         let clock = engine.clock().await?;
         metrics.compacted.set(i64::try_from(clock.compacted.0).unwrap_or(i64::MAX));
         let ring = RingLimits { events: options.ring_events, bytes: options.ring_bytes };
-        let hub = Arc::new(Hub::new(clock.current, ring, metrics.clone()));
+        let hub = Arc::new(Hub::new(clock.current, epoch, ring, metrics.clone()));
         let (stop, stopped) = watch::channel(false);
         let (outlet, publishing) = publisher(Arc::clone(&hub), Arc::clone(&engine), stopped.clone());
         let limits = BatchLimits {
@@ -125,12 +130,14 @@ impl Store {
 
     /// One object, as of now or as of an older revision.
     pub async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
-        self.inner.engine.get(key, at).await
+        let found = self.inner.engine.get(key, at).await;
+        self.settled(found).await
     }
 
     /// A page of objects in key order.
     pub async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
-        self.inner.engine.list(query).await
+        let page = self.inner.engine.list(query).await;
+        self.settled(page).await
     }
 
     /// Writes all or nothing; gives one [`Written`] per write, in order, and none for a requirement. An update that changes nothing
@@ -138,7 +145,11 @@ impl Store {
     ///
     /// Dropping the future does not take the writes back: they may happen all the same.
     pub async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>, Error> {
-        self.inner.queue.write(writes).await
+        let written = self.inner.queue.write(writes).await?;
+        match self.settled(Ok(written)).await {
+            Err(error) => Err(Error::OutcomeUnknown { reason: error.to_string() }),
+            written => written,
+        }
     }
 
     /// Has writes wait until the guard is dropped, and then commits them together, as far as they fit in a batch. Whoever waits for
@@ -149,14 +160,27 @@ impl Store {
 
     /// The clock as it is now.
     pub async fn clock(&self) -> Result<ClockState, Error> {
-        self.inner.engine.clock().await
+        let clock = self.inner.engine.clock().await;
+        self.settled(clock).await
     }
 
     /// Watches changes after `from`. [`Error::Expired`] where `from` is below the compaction mark. A `from` ahead of the clock
-    /// is not refused: the watch waits until the clock has passed it.
+    /// is not refused: the watch waits until the clock has passed it. Where the database lost what was there, the clock is advanced
+    /// past it, and the watch ends with [`Error::Expired`].
     pub async fn watch(&self, scope: WatchScope, from: Revision) -> Result<Watch, Error> {
-        not_compacted(from, self.inner.engine.clock().await?)?;
+        not_compacted(from, self.clock().await?)?;
         Ok(Watch::new(Arc::clone(&self.inner.hub), Arc::clone(&self.inner.engine), scope, from))
+    }
+
+    /// An answer of a database that lost a part of its history is given out when all watches of before have ended.
+    async fn settled<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
+        let Inner { engine, hub, .. } = &*self.inner;
+        let epoch = engine.epoch();
+        if hub.epoch() < epoch && timeout(PATIENCE, hub.reaches(epoch)).await.is_err() {
+            let reason = "the watches of a lost history do not end".to_owned();
+            return Err(Error::Unavailable { reason });
+        }
+        answer
     }
 
     /// Sets the compaction mark, then removes history below it in small steps.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use model::{Resource, Revision};
+use tokio::sync::watch as signal;
 
 pub(crate) use self::publish::{Outlet, publisher};
 use self::topic::{Subscription, Topic};
@@ -37,6 +38,8 @@ pub(crate) struct Hub {
     memory: Arc<RingMemory>,
     limits: RingLimits,
     metrics: Metrics,
+    /// The epoch of the engine that the watches are of.
+    epoch: signal::Sender<u64>,
 }
 
 struct Topics {
@@ -52,8 +55,8 @@ pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hub {
-    /// A hub that knows nothing of what came up to `head`.
-    pub fn new(head: Revision, limits: RingLimits, metrics: Metrics) -> Self {
+    /// A hub that knows nothing of what came up to `head`, in an epoch of the engine.
+    pub fn new(head: Revision, epoch: u64, limits: RingLimits, metrics: Metrics) -> Self {
         Self {
             topics: RwLock::new(Topics { by_resource: HashMap::new(), base: head, closed: false }),
             head: AtomicU64::new(head.0),
@@ -61,7 +64,27 @@ impl Hub {
             memory: Arc::new(RingMemory::new(limits.bytes)),
             limits,
             metrics,
+            epoch: signal::Sender::new(epoch),
         }
+    }
+
+    /// The epoch of the engine that the watches are of.
+    pub fn epoch(&self) -> u64 {
+        *self.epoch.borrow()
+    }
+
+    /// Waits until the watches of earlier epochs have ended.
+    pub async fn reaches(&self, epoch: u64) {
+        // The sender is in the hub itself.
+        let _ = self.epoch.subscribe().wait_for(|reached| *reached >= epoch).await;
+    }
+
+    /// Goes on in another epoch: what was published before is of a history that was lost. All watches find that out when they read
+    /// the log, whose mark lies behind everything that they have seen.
+    pub fn restart(&self, head: Revision, epoch: u64) {
+        self.metrics.lost_histories.inc();
+        self.reset(head);
+        self.epoch.send_replace(epoch);
     }
 
     /// All changes up to here were published.
@@ -134,6 +157,8 @@ impl Hub {
 
     /// Ends all watches.
     pub fn close(&self) {
+        // Nobody ends them any more for another reason.
+        self.epoch.send_replace(u64::MAX);
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         topics.closed = true;
         let mut rung = Vec::new();

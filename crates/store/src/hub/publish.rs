@@ -98,6 +98,13 @@ impl Publisher {
     }
 
     async fn read(&self) -> Result<Vec<Change>, Error> {
+        let epoch = self.engine.epoch();
+        if self.hub.epoch() < epoch {
+            let now = self.engine.clock().await?.current;
+            tracing::warn!(head = %self.hub.head(), %now, "the history of the database was lost; all watches end");
+            self.hub.restart(now, epoch);
+            return Ok(Vec::new());
+        }
         match self.engine.changes(None, self.hub.head(), LOG_CHUNK).await {
             Ok(piece) => Ok(piece.changes),
             Err(Error::Expired { .. }) => {

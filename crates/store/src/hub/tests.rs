@@ -129,7 +129,7 @@ fn a_new_watch_finds_what_is_already_in_memory() {
 #[test]
 fn an_idle_watch_does_not_fall_behind_when_memory_is_full() {
     let limits = RingLimits { events: 2, bytes: usize::MAX };
-    let hub = Hub::new(Revision(10), limits, Metrics::unregistered());
+    let hub = Hub::new(Revision(10), 0, limits, Metrics::unregistered());
     let idle_scope = scope(None, None, requires(Target::Label, "app", is("never")));
     let (topic, idle) = hub.subscribe(idle_scope, Revision(10));
     let (_, reading) = hub.subscribe(scope(None, None, vec![]), Revision(10));
@@ -148,7 +148,7 @@ fn memory_is_bounded_in_bytes_too() {
     let size = change(11, "m/a", "", "").size();
     let limits = RingLimits { events: usize::MAX, bytes: 3 * size };
     let metrics = Metrics::unregistered();
-    let hub = Hub::new(Revision(10), limits, metrics.clone());
+    let hub = Hub::new(Revision(10), 0, limits, metrics.clone());
     hub.publish((11..30).map(|revision| change(revision, "m/a", "", "")).collect());
     assert_eq!(metrics.ring_bytes.get(), i64::try_from(3 * size).unwrap());
     let (topic, watch) = hub.subscribe(scope(None, None, vec![]), Revision(26));
@@ -160,7 +160,7 @@ fn frames_count_into_the_memory_of_recent_changes_and_push_older_ones_out() {
     let size = change(11, "m/a", "", "").size();
     let limits = RingLimits { events: usize::MAX, bytes: 4 * size + 1000 };
     let metrics = Metrics::unregistered();
-    let hub = Hub::new(Revision(10), limits, metrics.clone());
+    let hub = Hub::new(Revision(10), 0, limits, metrics.clone());
     hub.publish((11..15).map(|revision| change(revision, "m/a", "", "")).collect());
     let (topic, watch) = hub.subscribe(scope(None, None, vec![]), Revision(10));
     let Found::Recent(changes) = topic.look(&watch, Revision(10), 9) else { panic!("they are in memory") };
@@ -187,7 +187,7 @@ fn frames_count_into_the_memory_of_recent_changes_and_push_older_ones_out() {
 #[test]
 fn after_a_gap_that_cannot_be_filled_quiet_watches_have_to_look_again() {
     let limits = RingLimits { events: 9, bytes: usize::MAX };
-    let hub = Hub::new(Revision(10), limits, Metrics::unregistered());
+    let hub = Hub::new(Revision(10), 0, limits, Metrics::unregistered());
     let (topic, quiet) = hub.subscribe(scope(None, None, vec![]), Revision(10));
     hub.reset(Revision(50));
     assert!(matches!(topic.look(&quiet, Revision(10), 9), Found::Behind(after) if after == Revision(10)));

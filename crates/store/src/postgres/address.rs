@@ -22,7 +22,8 @@ const KEEPALIVE_RETRIES: u32 = 3;
 
 /// A database and the way to it. It has no `Debug`, because it holds the password.
 pub struct Address {
-    config: Config,
+    /// One for each host, in the order of the address. There is one at least.
+    hosts: Vec<Config>,
     tls: MakeRustlsConnect,
     /// For messages: host, port and database, without the credentials.
     place: String,
@@ -31,7 +32,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads `postgres://user:password@host:port/database?options`. No message repeats any part of a URL that cannot be read,
+    /// Reads `postgres://user:password@host:port,host:port/database?options`. No message repeats any part of a URL that cannot be read,
     /// because a password with a character that should have been escaped may end up in any part of it.
     pub fn parse(url: &str) -> Result<Self, Error> {
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
@@ -47,66 +48,62 @@ impl Address {
             }
             if let Some(file) = parameter.strip_prefix("passfile=") {
                 passfile = Some(file_name("passfile", file)?);
-            } else if !encryption.take(parameter)? {
+            } else if !encryption.take(parameter)? && !is_for_primary(parameter)? {
                 others.push(parameter);
             }
         }
-        let mut config: Config = format!("{base}?{}", others.join("&"))
-            .parse()
-            .map_err(|_| malformed("a part of it is not understood"))?;
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(malformed("it names no host"));
-        }
-        config
-            .ssl_mode(encryption.mode)
-            .keepalives_idle(KEEPALIVE_IDLE)
-            .keepalives_interval(KEEPALIVE_INTERVAL)
-            .keepalives_retries(KEEPALIVE_RETRIES)
-            .tcp_user_timeout(KEEPALIVE_IDLE + KEEPALIVE_RETRIES * KEEPALIVE_INTERVAL);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
-        let tls = MakeRustlsConnect::new(encryption.client()?);
-        Ok(Self { place: place(&config), config, tls, passfile })
+        let others = others.join("&");
+        let hosts =
+            each_host(base).into_iter().map(|base| configured(&format!("{base}?{others}"), encryption.mode));
+        let hosts: Vec<Config> = hosts.collect::<Result<_, _>>()?;
+        let place = place(&hosts);
+        Ok(Self { hosts, tls: MakeRustlsConnect::new(encryption.client()?), place, passfile })
     }
 
     /// Takes a password that the address lacks from its password file, or from this one where it names none.
     pub fn with_passfile(mut self, default: Option<&Path>) -> Self {
         if let Some(file) = self.passfile.as_deref().or(default) {
-            passfile::apply(file, &mut self.config);
+            for config in &mut self.hosts {
+                passfile::apply(file, config);
+            }
         }
         self
     }
 
     /// Whether the address itself has a password.
     pub fn has_password(&self) -> bool {
-        self.config.get_password().is_some()
+        self.hosts.iter().any(|config| config.get_password().is_some())
     }
 
     /// Hosts on other machines with which the connection may be unencrypted.
     pub fn unprotected_hosts(&self) -> Vec<String> {
-        if self.config.get_ssl_mode() == SslMode::Require {
-            return Vec::new();
-        }
-        let names = self.config.get_hosts().iter().filter_map(|host| match host {
-            Host::Tcp(name) => Some(name.clone()),
-            Host::Unix(_) => None,
+        let unprotected = self.hosts.iter().filter(|config| config.get_ssl_mode() != SslMode::Require);
+        let hosts = unprotected.flat_map(|config| {
+            let names = config.get_hosts().iter().filter_map(|host| match host {
+                Host::Tcp(name) => Some(name.clone()),
+                Host::Unix(_) => None,
+            });
+            names.chain(config.get_hostaddrs().iter().map(ToString::to_string))
         });
-        let addresses = self.config.get_hostaddrs().iter().map(ToString::to_string);
-        names.chain(addresses).filter(|host| !is_local(host)).collect()
+        hosts.filter(|host| !is_local(host)).collect()
     }
 
-    /// How to connect, for a session that does this.
-    pub fn config(&self, role: &str) -> Config {
-        let mut config = self.config.clone();
+    /// How to connect to each host, for a session that does this.
+    pub fn config(&self, host: usize, role: &str) -> Config {
+        let mut config = self.hosts[host % self.hosts.len()].clone();
         let name = config.get_application_name().unwrap_or("orlop");
         config.application_name(format!("{name} {role}"));
         config
     }
 
-    /// How long to wait for a new session, from the first packet to the first answer.
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// How long to wait for a new session of one host, from the first packet to the first answer.
     pub fn patience(&self) -> Duration {
-        self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
+        self.hosts[0].get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
     /// How to encrypt, where both sides want to.
@@ -114,10 +111,46 @@ impl Address {
         self.tls.clone()
     }
 
-    /// Host, port and database, for messages.
+    /// Hosts, ports and database, for messages.
     pub fn place(&self) -> &str {
         &self.place
     }
+}
+
+/// The part of a URL in front of its options, once for each host that it names.
+fn each_host(base: &str) -> Vec<String> {
+    let Some((scheme, rest)) = base.split_once("://") else { return vec![base.to_owned()] };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect()
+}
+
+/// Whether the parameter is `target_session_attrs`, which asks for the primary as this program always does.
+fn is_for_primary(parameter: &str) -> Result<bool, Error> {
+    match parameter.split_once('=') {
+        Some(("target_session_attrs", "any" | "read-write" | "primary")) => Ok(true),
+        Some(("target_session_attrs", _)) => {
+            Err(malformed("its target_session_attrs has to be read-write or primary"))
+        }
+        _ => Ok(false),
+    }
+}
+
+fn configured(url: &str, mode: SslMode) -> Result<Config, Error> {
+    let mut config: Config = url.parse().map_err(|_| malformed("a part of it is not understood"))?;
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return Err(malformed("it names no host"));
+    }
+    config
+        .ssl_mode(mode)
+        .keepalives_idle(KEEPALIVE_IDLE)
+        .keepalives_interval(KEEPALIVE_INTERVAL)
+        .keepalives_retries(KEEPALIVE_RETRIES)
+        .tcp_user_timeout(KEEPALIVE_IDLE + KEEPALIVE_RETRIES * KEEPALIVE_INTERVAL);
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_TIMEOUT);
+    }
+    Ok(config)
 }
 
 /// What the URL says about TLS, in the words of libpq.
@@ -185,15 +218,19 @@ fn malformed(what: &str) -> Error {
     }
 }
 
-fn place(config: &Config) -> String {
+fn place(hosts: &[Config]) -> String {
+    let database = hosts.first().and_then(|config| config.get_dbname().or(config.get_user()));
+    let hosts: Vec<String> = hosts.iter().map(host).collect();
+    format!("{}/{}", hosts.join(","), database.unwrap_or_default())
+}
+
+fn host(config: &Config) -> String {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
         Some(Host::Unix(path)) => path.display().to_string(),
         None => config.get_hostaddrs().first().map(ToString::to_string).unwrap_or_default(),
     };
-    let port = config.get_ports().first().copied().unwrap_or(5432);
-    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    format!("{host}:{port}/{database}")
+    format!("{host}:{}", config.get_ports().first().copied().unwrap_or(5432))
 }
 
 #[cfg(test)]
@@ -211,8 +248,23 @@ mod tests {
     fn an_address_is_shown_without_its_credentials() {
         let address = Address::parse("postgres://me:secret@db.example:5433/state?sslmode=require").unwrap();
         assert_eq!(address.place(), "db.example:5433/state");
-        assert_eq!(address.config("").get_ssl_mode(), SslMode::Require);
+        assert_eq!(address.config(0, "").get_ssl_mode(), SslMode::Require);
         assert_eq!(Address::parse("postgresql://me@h").unwrap().place(), "h:5432/me");
+    }
+
+    #[test]
+    fn several_hosts_are_tried_one_by_one() {
+        let url = "postgres://me:s%40c@a:5433,b/state?target_session_attrs=read-write&connect_timeout=3";
+        let address = Address::parse(url).unwrap();
+        assert_eq!((address.hosts(), address.place()), (2, "a:5433,b:5432/state"));
+        for (place, name) in ["a", "b"].into_iter().enumerate() {
+            let config = address.config(place, "reads");
+            assert_eq!(config.get_hosts(), [Host::Tcp(name.to_owned())]);
+            assert_eq!(config.get_password(), Some(&b"s@c"[..]));
+        }
+        assert!(
+            refused("postgres://me@a,b/db?target_session_attrs=standby").contains("target_session_attrs")
+        );
     }
 
     #[test]

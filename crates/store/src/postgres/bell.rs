@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::failure::Failure;
-use super::rows::revision;
+use super::rows::{get, revision};
 use super::session::{Connector, Session};
 use crate::types::Error;
 
@@ -23,10 +23,13 @@ const NOBODY: i32 = 0;
 /// A poll reads one row: a session that takes longer is as good as lost.
 const POLL_TIMEOUT: Duration = Duration::from_secs(5);
 
+const POLL: &str = "SELECT revision, (SELECT i.incarnation::text FROM incarnation i) FROM clock";
+
 /// How long to wait before a lost session is made again.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The bell of this server.
+#[derive(Default)]
 pub struct Ring {
     /// All commits up to here are our own, or the bell was rung for them.
     seen: AtomicU64,
@@ -36,14 +39,14 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Nothing up to `seen` has to be rung for.
-    pub fn new(seen: Revision) -> Self {
-        Self { seen: AtomicU64::new(seen.0), writer: AtomicI32::new(NOBODY), bell: Notify::new() }
-    }
-
     /// Waits for the bell. A ring while nobody waits is kept.
     pub async fn rung(&self) {
         self.bell.notified().await;
+    }
+
+    /// Rings, whatever was rung for before.
+    pub fn ring(&self) {
+        self.bell.notify_one();
     }
 
     /// The newest revision that this server knows of.
@@ -89,11 +92,11 @@ impl Ring {
 }
 
 /// Listens and polls for ever, on a session of its own that is made again when it is lost.
-pub async fn attend(connector: Arc<Connector>, ring: Arc<Ring>, listen: bool, poll: Duration) {
+pub async fn attend(connector: Arc<Connector>, listen: bool, poll: Duration) {
     loop {
-        let result = match connector.connect("listens", Some(Arc::clone(&ring))).await {
-            Ok(mut session) => listen_and_poll(&mut session, &ring, listen, poll).await,
-            Err(failure) => Err(Error::from(failure)),
+        let result = match connector.session("listens").await {
+            Ok(mut session) => listen_and_poll(&mut session, &connector, listen, poll).await,
+            Err(error) => Err(error),
         };
         let Err(error) = result;
         tracing::info!(%error, "lost the PostgreSQL session that hears of other servers' commits");
@@ -103,7 +106,7 @@ pub async fn attend(connector: Arc<Connector>, ring: Arc<Ring>, listen: bool, po
 
 async fn listen_and_poll(
     session: &mut Session,
-    ring: &Ring,
+    connector: &Connector,
     listen: bool,
     poll: Duration,
 ) -> Result<Infallible, Error> {
@@ -112,13 +115,17 @@ async fn listen_and_poll(
         session.driver.within(POLL_TIMEOUT, listening).await?;
     }
     loop {
+        let seen = connector.history().seen();
         // After LISTEN, so that nothing falls between.
-        let rows = match timeout(POLL_TIMEOUT, session.query("SELECT revision FROM clock", &[])).await {
+        let rows = match timeout(POLL_TIMEOUT, session.query(POLL, &[])).await {
             Ok(rows) => rows?,
             Err(_) => return Err(Failure::Late.into()),
         };
         if let Some(row) = rows.first() {
-            ring.saw(revision(row, 0)?);
+            let revision = revision(row, 0)?;
+            // In place of the tables there may be others, without a session that noticed.
+            connector.history().compare(session.generation, seen, revision, get(row, 1)?)?;
+            connector.ring().saw(revision);
         }
         if timeout(poll, session.driver.lost()).await.is_ok() {
             return Err(Error::Unavailable { reason: "the connection was closed".to_owned() });

@@ -12,8 +12,8 @@ use model::{ObjectKey, Revision, Uid};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::bell::Ring;
 use super::failure::{Failure, corrupt};
+use super::history::doubtful;
 use super::limits::set_aside;
 use super::locks;
 use super::rows::{attributes, get, optional_revision, revision, value};
@@ -26,7 +26,6 @@ use crate::types::Error;
 /// The one session of this server that writes.
 pub struct Writer {
     connector: Arc<Connector>,
-    ring: Arc<Ring>,
     session: Option<Session>,
     gate: Gate,
 }
@@ -34,19 +33,20 @@ pub struct Writer {
 /// What the first trip brings.
 struct Loaded {
     clock: Revision,
+    incarnation: String,
     heads: HashMap<ObjectKey, Head>,
 }
 
 impl Writer {
     /// Connects with the first commit.
-    pub fn new(connector: Arc<Connector>, ring: Arc<Ring>) -> Self {
-        Self { connector, ring, session: None, gate: Gate::default() }
+    pub fn new(connector: Arc<Connector>) -> Self {
+        Self { connector, session: None, gate: Gate::default() }
     }
 
     /// Commits a batch.
     pub async fn commit(&mut self, mut batch: Vec<Transaction>) -> Result<Committed, Error> {
         let refused = set_aside(&mut batch);
-        let (mut session, Loaded { clock, heads }) = self.begin(&batch).await?;
+        let (mut session, Loaded { clock, heads, .. }) = self.begin(&batch).await?;
         let mut plan = plan(batch, heads, clock);
         let written = if plan.changes.is_empty() {
             let ended = session.driver.within(STATEMENT_TIMEOUT, session.client.batch_execute("COMMIT"));
@@ -56,10 +56,17 @@ impl Writer {
         };
         if let Err(error) = written {
             // Here, and only here, the batch may have been committed all the same: if so, the bell brings its changes.
-            self.ring.lose_writer();
+            self.connector.ring().lose_writer();
             return Err(error);
         }
-        self.ring.committed(clock, plan.revision);
+        if !self.connector.is_current(&session) {
+            // Another session found a loss meanwhile: this commit may be of the former primary.
+            self.connector.ring().lose_writer();
+            return Err(Error::OutcomeUnknown { reason: doubtful().to_string() });
+        }
+        self.connector.ring().committed(clock, plan.revision);
+        self.connector.history().saw(plan.revision);
+        self.connector.history().remember(&plan.changes);
         self.session = Some(session);
         for (place, error) in refused {
             plan.outcomes[place] = Err(error);
@@ -75,9 +82,15 @@ impl Writer {
     /// The first trip. The session is given back only after a success; one that is dropped leaves nothing behind.
     async fn begin(&mut self, batch: &[Transaction]) -> Result<(Session, Loaded), Error> {
         let wanted = wanted(batch);
-        if let Some(mut session) = self.session.take() {
+        if let Some(mut session) = self.session.take().filter(|session| self.connector.is_current(session)) {
+            let seen = self.connector.history().seen();
             match load(&mut session, &wanted).await {
-                Ok(rows) => return Ok((session, loaded(&rows, &wanted)?)),
+                Ok(rows) => {
+                    let loaded = loaded(&rows, &wanted)?;
+                    if self.fits(&session, seen, &loaded).is_ok() {
+                        return Ok((session, loaded));
+                    }
+                }
                 // Nothing was written yet, and the session may have been lost long before it was noticed.
                 Err(failure) if failure.is_loss() && !matches!(failure, Failure::Late) => {}
                 Err(failure) => return Err(failure.into()),
@@ -86,10 +99,18 @@ impl Writer {
         let mut session = self.gate.connect(&self.connector, "writes").await?;
         let process = session.query("SELECT pg_backend_pid()", &[]).await?;
         if let Some(row) = process.first() {
-            self.ring.set_writer(get(row, 0)?);
+            self.connector.ring().set_writer(get(row, 0)?);
         }
-        let rows = load(&mut session, &wanted).await?;
-        Ok((session, loaded(&rows, &wanted)?))
+        let seen = self.connector.history().seen();
+        let loaded = loaded(&load(&mut session, &wanted).await?, &wanted)?;
+        self.fits(&session, seen, &loaded)?;
+        Ok((session, loaded))
+    }
+
+    /// Whether a batch may be planned by what was loaded.
+    fn fits(&self, session: &Session, seen: Revision, loaded: &Loaded) -> Result<(), Error> {
+        let Loaded { clock, incarnation, .. } = loaded;
+        self.connector.history().compare(session.generation, seen, *clock, incarnation)
     }
 }
 
@@ -135,7 +156,8 @@ async fn write(session: &mut Session, write: &Write<'_>) -> Result<(), Error> {
     driver.within(STATEMENT_TIMEOUT, writing).await.map_err(Failure::in_commit)
 }
 
-/// Rows of the clock's revision, and of a head: place, revision, uid, attributes, value. There is one row at least.
+/// Rows of the clock's revision, of a head (place, revision, uid, attributes, value, bytes), and of the incarnation. There is one row at
+/// least.
 fn loaded(rows: &[Row], wanted: &[Wanted<'_>]) -> Result<Loaded, Error> {
     let first = rows.first().ok_or_else(|| corrupt("the clock is missing"))?;
     let mut heads = HashMap::with_capacity(rows.len());
@@ -157,5 +179,5 @@ fn loaded(rows: &[Row], wanted: &[Wanted<'_>]) -> Result<Loaded, Error> {
         };
         heads.insert((*key).clone(), head);
     }
-    Ok(Loaded { clock: revision(first, 0)?, heads })
+    Ok(Loaded { clock: revision(first, 0)?, incarnation: get(first, 7)?, heads })
 }

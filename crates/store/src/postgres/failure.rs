@@ -16,6 +16,8 @@ pub enum Failure {
     Postgres(tokio_postgres::Error),
     /// There was no answer in time.
     Late,
+    /// The server follows another one.
+    Standby,
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -57,7 +59,11 @@ impl Failure {
 
     /// What happened, free of values: the server's message without its details, which may repeat them.
     fn words(&self) -> String {
-        let Self::Postgres(error) = self else { return "PostgreSQL did not answer in time".to_owned() };
+        let error = match self {
+            Self::Postgres(error) => error,
+            Self::Late => return "PostgreSQL did not answer in time".to_owned(),
+            Self::Standby => return "PostgreSQL is a standby, which cannot be written to".to_owned(),
+        };
         match error.as_db_error() {
             Some(said) => format!("PostgreSQL says: {} ({})", said.message(), said.code().code()),
             None => match error.source() {
@@ -76,6 +82,7 @@ impl Failure {
                 "PostgreSQL at {place} did not answer within {} s: check the address and the network",
                 address.patience().as_secs()
             ),
+            Self::Standby => format!("PostgreSQL at {place} is a standby: name the primary, or both"),
             Self::Postgres(error) => match error.code() {
                 Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
                     format!(

@@ -9,13 +9,13 @@
 //! verifies that it is the right server. `passfile` names a password file in libpq's format.
 
 mod address;
-mod advance;
 mod bell;
 pub(crate) mod check;
 mod commit;
 mod compact;
 mod failure;
 mod gets;
+mod history;
 mod limits;
 mod list;
 mod locks;
@@ -39,9 +39,9 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use self::address::Address;
-use self::bell::Ring;
 use self::commit::Writer;
 use self::failure::closed;
+use self::history::{doubtful, look};
 use self::readers::Readers;
 use self::session::Connector;
 use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
@@ -87,12 +87,14 @@ pub fn inspect(url: &str) -> Result<Inspection, Error> {
     Ok(Inspection { has_password, unprotected_hosts })
 }
 
+/// How often a read is tried that finds an older state than was seen.
+const ATTEMPTS: usize = 2;
+
 /// A PostgreSQL database.
 pub struct Postgres {
     connector: Arc<Connector>,
     writer: Mutex<Writer>,
     readers: Readers,
-    ring: Arc<Ring>,
     /// The sessions that read and the one that listens. They end with the engine at the latest.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -103,31 +105,57 @@ impl Postgres {
         let address = Address::parse(url)?.with_passfile(options.passfile.as_deref());
         let connector = Arc::new(Connector::new(address));
         let address = connector.address();
-        let mut session =
-            connector.connect("opens", None).await.map_err(|failure| failure.on_open(address))?;
+        let mut session = connector.connect("opens").await.map_err(|failure| failure.on_open(address))?;
         schema::migrate(&mut session, address).await?;
         drop(session);
         let mut tasks = JoinSet::new();
         let readers = Readers::start(&connector, options.readers, &mut tasks);
-        let ring = Arc::new(Ring::new(read::clock(&readers).await?.current));
-        tasks.spawn(bell::attend(Arc::clone(&connector), Arc::clone(&ring), options.listen, options.poll));
-        let writer = Mutex::new(Writer::new(Arc::clone(&connector), Arc::clone(&ring)));
-        Ok(Self { connector, writer, readers, ring, tasks: Mutex::new(tasks) })
+        let opened = read::clock(&readers).await?.current;
+        connector.history().saw(opened);
+        connector.ring().saw(opened);
+        tasks.spawn(bell::attend(Arc::clone(&connector), options.listen, options.poll));
+        let writer = Mutex::new(Writer::new(Arc::clone(&connector)));
+        Ok(Self { connector, writer, readers, tasks: Mutex::new(tasks) })
+    }
+
+    /// A read as of now. What is older than something that was seen before is of a database that lost its last commits: it is
+    /// read again, by a session that has been checked.
+    async fn newest<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        read: impl Fn() -> F,
+        revision: impl Fn(&T) -> Revision,
+    ) -> Result<T, Error> {
+        let history = self.connector.history();
+        for _ in 0..ATTEMPTS {
+            let (seen, generation) = (history.seen(), history.generation());
+            let found = read().await?;
+            if revision(&found) >= seen {
+                history.saw(revision(&found));
+                return Ok(found);
+            }
+            history.doubt(generation);
+        }
+        Err(doubtful())
     }
 }
 
 #[async_trait]
 impl Engine for Postgres {
     async fn clock(&self) -> Result<ClockState, Error> {
-        read::clock(&self.readers).await
+        self.newest(|| read::clock(&self.readers), |clock| clock.current).await
     }
 
     async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
-        read::object(&self.readers, key, at).await
+        let found = read::object(&self.readers, key, at).await?;
+        if let Some(stored) = &found {
+            self.connector.history().saw(stored.revision);
+        }
+        Ok(found)
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
-        list::list(&self.readers, query, self.ring.seen()).await
+        let list = || list::list(&self.readers, query, self.connector.ring().seen());
+        if query.at.is_some() { list().await } else { self.newest(list, |page| page.revision).await }
     }
 
     async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
@@ -138,11 +166,18 @@ impl Engine for Postgres {
     }
 
     async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
-        read::changes(&self.readers, of, after, bound).await
+        let piece = read::changes(&self.readers, of, after, bound).await?;
+        self.connector.history().saw(piece.through);
+        self.connector.history().remember(&piece.changes);
+        Ok(piece)
     }
 
     async fn bell(&self) {
-        self.ring.rung().await;
+        self.connector.ring().rung().await;
+    }
+
+    fn epoch(&self) -> u64 {
+        self.connector.history().epoch()
     }
 
     async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
@@ -161,8 +196,8 @@ impl Engine for Postgres {
         if self.connector.is_closed() {
             return Err(closed());
         }
-        let mut session = self.connector.connect("advances", None).await?;
-        Ok(advance::advance(&mut session, to).await?)
+        let mut session = self.connector.session("advances").await?;
+        look::advance(&mut session, self.connector.history(), self.connector.ring(), to).await
     }
 
     async fn close(&self) {

@@ -185,9 +185,11 @@ impl Reader {
     }
 
     async fn run(&mut self, query: &Query) -> Result<Vec<Row>, Error> {
-        // A session that fails is given up, whatever it was: the next one starts afresh.
-        if let Some(mut session) = self.session.take() {
+        // A session that fails is given up, whatever it was: the next one starts afresh. So is one of before a loss, which may
+        // lead to the former primary.
+        if let Some(mut session) = self.session.take().filter(|session| self.connector.is_current(session)) {
             match query.run(&mut session).await {
+                Ok(_) if !self.connector.is_current(&session) => {}
                 Ok(rows) => {
                     self.session = Some(session);
                     return Ok(rows);

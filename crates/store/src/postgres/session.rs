@@ -4,22 +4,23 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, SimpleQueryMessage, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::Address;
 use super::bell::Ring;
 use super::failure::{Failure, closed};
+use super::history::{Generation, History, look};
 use crate::types::Error;
 
-/// Every session begins with these settings.
+/// Every session begins with these settings, and with the question whether it leads to a standby.
 ///
 /// Statistics are always too old while a database grows, and a plan that was right for an empty table is kept for ever by a
 /// prepared statement. So nothing is left to choose: every query is written such that only the plan that walks an index in key
@@ -48,6 +49,7 @@ const SETTINGS: &str = "
     SET tcp_keepalives_interval = 5;
     SET tcp_keepalives_count = 3;
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+    SELECT pg_is_in_recovery();
 ";
 
 /// Longer than the server's own timeout for a statement, so that it is the server who says why, if it can.
@@ -59,12 +61,29 @@ type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 pub struct Connector {
     address: Address,
     closed: AtomicBool,
+    /// The host that was the primary the last time.
+    host: AtomicUsize,
+    /// How many sessions were made.
+    made: AtomicU64,
+    history: History,
+    ring: Arc<Ring>,
 }
 
 impl Connector {
     /// For a database.
     pub fn new(address: Address) -> Self {
-        Self { address, closed: AtomicBool::new(false) }
+        let (closed, host) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Self { address, closed, host, made: AtomicU64::new(0), history: History::new(), ring: Arc::default() }
+    }
+
+    /// The history that the sessions have seen.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The bell that the sessions ring.
+    pub fn ring(&self) -> &Arc<Ring> {
+        &self.ring
     }
 
     /// Where the sessions lead.
@@ -82,15 +101,65 @@ impl Connector {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// A new session, called after what it does; what it is notified of goes to `ring`.
-    pub async fn connect(&self, role: &str, ring: Option<Arc<Ring>>) -> Result<Session, Failure> {
+    /// A new session, called after what it does. Nobody has looked at the history of its database.
+    pub async fn connect(&self, role: &str) -> Result<Session, Failure> {
+        let mut result = Err(Failure::Late);
+        for host in self.in_turn() {
+            result = self.connect_to(host, role).await;
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+
+    /// A new session whose database has the history that this server knows, or begins another one.
+    pub async fn session(&self, role: &str) -> Result<Session, Error> {
+        let mut result = Err(Failure::Late.into());
+        for host in self.in_turn() {
+            result = self.checked(host, role).await;
+            if result.is_ok() {
+                self.host.store(host, Ordering::Relaxed);
+                self.made.fetch_add(1, Ordering::Relaxed);
+                break;
+            }
+        }
+        result
+    }
+
+    /// All hosts, the one that was right the last time first.
+    fn in_turn(&self) -> impl Iterator<Item = usize> + use<> {
+        let (first, hosts) = (self.host.load(Ordering::Relaxed), self.address.hosts());
+        (first..first + hosts).map(move |host| host % hosts)
+    }
+
+    async fn checked(&self, host: usize, role: &str) -> Result<Session, Error> {
+        let mut session = self.connect_to(host, role).await?;
+        session.generation = look::check(&mut session, &self.history, &self.ring).await?;
+        Ok(session)
+    }
+
+    async fn connect_to(&self, host: usize, role: &str) -> Result<Session, Failure> {
         let connecting = async {
-            let (client, connection) = self.address.config(role).connect(self.address.tls()).await?;
-            let mut driver = Driver { connection: Some(connection), ring };
-            driver.run(client.batch_execute(SETTINGS)).await?;
-            Ok(Session { client, driver, statements: HashMap::new() })
+            let (client, connection) = self.address.config(host, role).connect(self.address.tls()).await?;
+            let mut driver = Driver { connection: Some(connection), ring: Arc::clone(&self.ring) };
+            let answers = driver.run(client.simple_query(SETTINGS)).await?;
+            let last = answers.iter().rev().find_map(|answer| match answer {
+                SimpleQueryMessage::Row(row) => row.get(0),
+                _ => None,
+            });
+            match last {
+                // It would show an old state, and could not listen.
+                Some("t") => Err(Failure::Standby),
+                _ => Ok(Session { client, driver, statements: HashMap::new(), generation: 0 }),
+            }
         };
         timeout(self.address.patience(), connecting).await.unwrap_or(Err(Failure::Late))
+    }
+
+    /// Whether no loss was found since the session was made.
+    pub fn is_current(&self, session: &Session) -> bool {
+        session.generation == self.history.generation()
     }
 }
 
@@ -102,6 +171,8 @@ pub struct Session {
     /// Moves the bytes.
     pub driver: Driver,
     statements: HashMap<String, Statement>,
+    /// The check that found its database in order.
+    pub generation: Generation,
 }
 
 impl Session {
@@ -110,7 +181,7 @@ impl Session {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let Self { client, driver, statements } = self;
+        let Self { client, driver, statements, .. } = self;
         let statement = driver.within(STATEMENT_TIMEOUT, client.prepare(sql)).await?;
         statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
@@ -127,7 +198,8 @@ impl Session {
 pub struct Driver {
     /// `None` when it is lost.
     connection: Option<Connection<Socket, Stream>>,
-    ring: Option<Arc<Ring>>,
+    /// Only a session that listens is notified.
+    ring: Arc<Ring>,
 }
 
 impl Driver {
@@ -171,9 +243,7 @@ impl Driver {
             match connection.poll_message(cx) {
                 Poll::Pending => return,
                 Poll::Ready(Some(Ok(AsyncMessage::Notification(notification)))) => {
-                    if let Some(ring) = &self.ring {
-                        ring.heard(notification.process_id(), notification.payload());
-                    }
+                    self.ring.heard(notification.process_id(), notification.payload());
                 }
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(Some(Err(_)) | None) => self.connection = None,
@@ -189,11 +259,19 @@ const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// Keeps those who need a session from waiting one after the other for a server that does not answer: for a while after a
-/// failed attempt they hear at once what it said.
+/// failed attempt they hear at once what it said, unless somebody else was let in since.
 #[derive(Default)]
 pub struct Gate {
     failures: u32,
-    shut: Option<(Instant, Error)>,
+    shut: Option<Shut>,
+}
+
+/// A failed attempt.
+struct Shut {
+    until: Instant,
+    /// [`Connector::made`] at that time.
+    made: u64,
+    error: Error,
 }
 
 impl Gate {
@@ -202,22 +280,23 @@ impl Gate {
         if connector.is_closed() {
             return Err(closed());
         }
-        if let Some((until, error)) = &self.shut
+        let made = connector.made.load(Ordering::Relaxed);
+        if let Some(Shut { until, made: then, error }) = &self.shut
             && Instant::now() < *until
+            && made == *then
         {
             return Err(error.clone());
         }
-        match connector.connect(role, None).await {
+        match connector.session(role).await {
             Ok(session) => {
                 *self = Self::default();
                 Ok(session)
             }
-            Err(failure) => {
-                let error = Error::from(failure);
+            Err(error) => {
                 tracing::warn!(%error, place = connector.address().place(), "cannot connect to PostgreSQL");
                 let pause = PAUSE.saturating_mul(1 << self.failures.min(6)).min(PAUSE_MAX);
                 self.failures = self.failures.saturating_add(1);
-                self.shut = Some((Instant::now() + pause, error.clone()));
+                self.shut = Some(Shut { until: Instant::now() + pause, made, error: error.clone() });
                 Err(error)
             }
         }

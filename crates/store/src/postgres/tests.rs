@@ -18,7 +18,7 @@ static SERVER: LazyLock<PgServer> = LazyLock::new(|| PgServer::start().expect("P
 
 async fn session(url: &str) -> Session {
     let connector = Connector::new(Address::parse(url).unwrap());
-    connector.connect("tests", None).await.unwrap()
+    connector.connect("tests").await.unwrap()
 }
 
 async fn execute(session: &mut Session, sql: &str) {
@@ -126,8 +126,11 @@ fn statements() -> Vec<Prepared> {
     let mut add = |what: &str, sql: &str, parameters| {
         all.push(Prepared { what: what.to_owned(), order: Order::Natural, sql: sql.to_owned(), parameters });
     };
-    for (what, sql, parameters) in
-        read::statements().into_iter().chain(gets::statements()).chain(compact::statements())
+    for (what, sql, parameters) in read::statements()
+        .into_iter()
+        .chain(gets::statements())
+        .chain(compact::statements())
+        .chain(look::statements())
     {
         add(what, sql, parameters);
     }
@@ -158,7 +161,7 @@ async fn explain(session: &mut Session, statement: &Prepared) -> Vec<String> {
 }
 
 /// Tables of one row, or of few.
-const SMALL: [&str; 3] = [" on clock", " on compaction", " on counts"];
+const SMALL: [&str; 4] = [" on clock", " on compaction", " on counts", " on incarnation"];
 
 /// What is wrong with a plan.
 fn fault(plan: &[String], order: Order) -> Option<String> {

@@ -21,7 +21,8 @@ macro_rules! heads {
     ($wanted:literal) => {
         concat!(
             "
-    SELECT (SELECT t.revision FROM clock t), f.place, f.revision, f.uid, f.attributes, f.value, f.bytes
+    SELECT (SELECT t.revision FROM clock t), f.place, f.revision, f.uid, f.attributes, f.value, f.bytes,
+           (SELECT i.incarnation::text FROM incarnation i)
     FROM (VALUES (true)) AS one LEFT JOIN LATERAL (
         SELECT w.place, c.revision, c.uid, c.attributes, CASE WHEN w.whole THEN c.value END AS value,
                (octet_length(c.value) + octet_length(c.attributes))::bigint AS bytes

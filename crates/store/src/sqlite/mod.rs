@@ -13,6 +13,7 @@ mod schema;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -72,6 +73,7 @@ pub struct Sqlite {
     backend: Backend,
     /// Rings when the clock was advanced: no commit told the store of it.
     advanced: Notify,
+    epoch: AtomicU64,
 }
 
 impl Sqlite {
@@ -86,7 +88,7 @@ impl Sqlite {
     }
 
     fn on(backend: Backend) -> Self {
-        Self { backend, advanced: Notify::new() }
+        Self { backend, advanced: Notify::new(), epoch: AtomicU64::new(0) }
     }
 }
 
@@ -121,6 +123,10 @@ impl Engine for Sqlite {
         self.advanced.notified().await;
     }
 
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
     async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
         let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
         let at = write::now().saturating_sub(age);
@@ -138,6 +144,7 @@ impl Engine for Sqlite {
 
     async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
         let clock = self.backend.write(1, move |connection| write::advance(connection, to)).await?;
+        self.epoch.fetch_add(1, Ordering::Release);
         self.advanced.notify_one();
         Ok(clock)
     }

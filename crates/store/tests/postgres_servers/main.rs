@@ -5,5 +5,6 @@
 mod commits_of_others;
 mod faults;
 mod kit;
+mod lost_history;
 mod opening;
 mod tls;

@@ -1,0 +1,236 @@
+//! The decision whether a database still has the history that this server has seen.
+
+use bytes::Bytes;
+use model::{Revision, Uid};
+
+use crate::engine::beyond;
+use crate::types::ClockState;
+
+/// Where a database lives. A part that PostgreSQL does not tell is equal to every other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The system identifier: another one after `pg_dump` and restore, or after an upgrade.
+    pub system: Option<i64>,
+    /// The timeline: another one after a promotion, or after a recovery to a point in time.
+    pub timeline: Option<i64>,
+    /// The object identifier of the clock's table: another one after `pg_restore --clean`.
+    pub relation: Option<i64>,
+}
+
+impl Identity {
+    fn differs(self, other: Self) -> bool {
+        let differ = |a: Option<i64>, b: Option<i64>| a.zip(b).is_some_and(|(a, b)| a != b);
+        differ(self.system, other.system)
+            || differ(self.timeline, other.timeline)
+            || differ(self.relation, other.relation)
+    }
+
+    /// Whether it is an earlier timeline of the same system: a primary that was replaced by a replica.
+    fn precedes(self, other: Self) -> bool {
+        let same = self.system.zip(other.system).is_none_or(|(a, b)| a == b);
+        same && self.timeline.zip(other.timeline).is_some_and(|(a, b)| a < b)
+    }
+
+    /// Whether it tells something that the other does not.
+    pub fn adds_to(self, other: Self) -> bool {
+        self.system.is_some() && other.system.is_none()
+            || self.timeline.is_some() && other.timeline.is_none()
+            || self.relation.is_some() && other.relation.is_none()
+    }
+}
+
+/// A change as the log has it. Two histories may have an update of the same object at a revision, so its value counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub revision: Revision,
+    pub uid: Uid,
+    pub value: Bytes,
+}
+
+/// The history that this server knows.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub identity: Identity,
+    pub incarnation: String,
+    /// The greatest revision that a client of this server may have got.
+    pub seen: Revision,
+    /// The last change that this server has read or written.
+    pub record: Option<Record>,
+}
+
+/// A database as a new session finds it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Where it lives.
+    pub identity: Identity,
+    /// Where it lived when it got its incarnation.
+    pub stamped: Identity,
+    pub incarnation: String,
+    pub clock: ClockState,
+    /// The change at the revision of [`Known::record`].
+    pub record: Option<Record>,
+}
+
+/// What to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing: the history goes on.
+    Same,
+    /// Another server has found the loss and advanced the clock: end all watches.
+    Advanced,
+    /// Advance the clock, then end all watches.
+    Lost {
+        /// A revision that no client has seen.
+        advance_to: Revision,
+    },
+    /// Use another session: this database was replaced, and its successor has been seen.
+    Former,
+}
+
+/// Decides by what is known (nothing, when a server starts) and what is found.
+pub fn decide(known: Option<&Known>, found: &Found) -> Verdict {
+    let seen = known.map_or(Revision::ZERO, |known| known.seen);
+    let lost = Verdict::Lost { advance_to: beyond(found.clock.current.max(seen)) };
+    // Nobody has looked at the database since it moved: other servers may have seen more than it has.
+    let moved = found.stamped.differs(found.identity);
+    let Some(known) = known else { return if moved { lost } else { Verdict::Same } };
+    if found.identity.precedes(known.identity) {
+        return Verdict::Former;
+    }
+    if moved || found.clock.current < seen {
+        return lost;
+    }
+    let changed = known.incarnation != found.incarnation
+        || known.identity.differs(found.identity)
+        || known.record.as_ref().is_some_and(|record| contradicts(record, found));
+    match changed {
+        false => Verdict::Same,
+        // Everything that was seen lies behind the mark.
+        true if found.clock.compacted >= seen => Verdict::Advanced,
+        true => lost,
+    }
+}
+
+/// Whether the log has something else at a revision. Compaction may have taken what was there.
+fn contradicts(record: &Record, found: &Found) -> bool {
+    match &found.record {
+        Some(other) => record != other,
+        None => record.revision > found.clock.compacted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(revision: u64, value: &'static str) -> Option<Record> {
+        let value = Bytes::from_static(value.as_bytes());
+        Some(Record { revision: Revision(revision), uid: Uid("u".into()), value })
+    }
+
+    const HOME: Identity = Identity { system: Some(7), timeline: Some(2), relation: Some(9) };
+
+    fn known() -> Known {
+        Known { identity: HOME, incarnation: "a".into(), seen: Revision(260), record: record(250, "ours") }
+    }
+
+    fn found() -> Found {
+        let clock = ClockState { current: Revision(260), compacted: Revision(100) };
+        let record = record(250, "ours");
+        Found { identity: HOME, stamped: HOME, incarnation: "a".into(), clock, record }
+    }
+
+    fn clock(current: u64, compacted: u64) -> ClockState {
+        ClockState { current: Revision(current), compacted: Revision(compacted) }
+    }
+
+    fn lost(after: u64) -> Verdict {
+        Verdict::Lost { advance_to: beyond(Revision(after)) }
+    }
+
+    #[test]
+    fn a_history_that_goes_on_is_the_same_and_every_other_is_lost_or_advanced() {
+        let on = |timeline| Identity { timeline: Some(timeline), ..HOME };
+        let cases: [(&str, Found, Verdict); 15] = [
+            ("nothing happened", found(), Verdict::Same),
+            ("others committed", Found { clock: clock(900, 100), ..found() }, Verdict::Same),
+            (
+                "compaction took the record",
+                Found { clock: clock(900, 255), record: None, ..found() },
+                Verdict::Same,
+            ),
+            ("the clock is behind", Found { clock: clock(259, 100), ..found() }, lost(260)),
+            (
+                "another record",
+                Found { clock: clock(900, 100), record: record(250, "theirs"), ..found() },
+                lost(900),
+            ),
+            ("no record above the mark", Found { record: None, ..found() }, lost(260)),
+            ("promoted", Found { identity: on(3), ..found() }, lost(260)),
+            (
+                "promoted with a greater clock",
+                Found { identity: on(3), clock: clock(300, 100), ..found() },
+                lost(300),
+            ),
+            (
+                "promoted, and another server has advanced",
+                Found {
+                    identity: on(3),
+                    stamped: on(3),
+                    incarnation: "b".into(),
+                    clock: clock(2000, 2000),
+                    record: None,
+                },
+                Verdict::Advanced,
+            ),
+            (
+                "advanced, but not past what was seen here",
+                Found {
+                    identity: on(3),
+                    stamped: on(3),
+                    incarnation: "b".into(),
+                    clock: clock(2000, 255),
+                    record: None,
+                },
+                lost(2000),
+            ),
+            (
+                "advanced and promoted again",
+                Found {
+                    identity: on(4),
+                    stamped: on(3),
+                    incarnation: "b".into(),
+                    clock: clock(2000, 2000),
+                    record: None,
+                },
+                lost(2000),
+            ),
+            (
+                "advanced by an operator",
+                Found { incarnation: "b".into(), clock: clock(2000, 2000), ..found() },
+                Verdict::Advanced,
+            ),
+            (
+                "another cluster",
+                Found { identity: Identity { system: Some(8), timeline: Some(1), ..HOME }, ..found() },
+                lost(260),
+            ),
+            ("the former primary", Found { identity: on(1), stamped: on(1), ..found() }, Verdict::Former),
+            ("nothing told", Found { identity: Identity::default(), ..found() }, Verdict::Same),
+        ];
+        for (what, found, verdict) in cases {
+            assert_eq!(decide(Some(&known()), &found), verdict, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_starts_finds_a_database_that_moved_while_nobody_looked() {
+        assert_eq!(decide(None, &found()), Verdict::Same);
+        let promoted = Identity { timeline: Some(3), ..HOME };
+        assert_eq!(decide(None, &Found { identity: promoted, ..found() }), lost(260));
+        // A database of before this table, and a PostgreSQL that tells nothing.
+        assert_eq!(decide(None, &Found { stamped: Identity::default(), ..found() }), Verdict::Same);
+        assert_eq!(decide(None, &Found { identity: Identity::default(), ..found() }), Verdict::Same);
+        assert!(HOME.adds_to(Identity { timeline: None, ..HOME }) && !Identity::default().adds_to(HOME));
+    }
+}
