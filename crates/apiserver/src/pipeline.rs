@@ -48,7 +48,7 @@ pub(crate) enum Target {
     Resource { verb: Verb, place: ResourcePath },
     /// A method that there is not at such a place. Who may not even do that is told so, and no more.
     Impossible { verb: &'static str, place: ResourcePath },
-    /// A plain path.
+    /// A non-resource path, as it was sent: authorized and served by the same text.
     Plain { method: String, path: String },
 }
 
@@ -165,7 +165,7 @@ where
         told.trail.act_as(&caller);
     }
     tracing::debug!(user = caller.name, "authenticated");
-    may(api, (&caller, &target, head.uri.path()), &query, told)?;
+    may(api, &caller, &target, &query, told)?;
     let level = PriorityLevel::of(connection, &caller, told.flow.get().map(|flow| flow.priority));
     let flow = FlowDistinguisher { user: &caller.name, level, class: class_of(&target), width: 1 };
     let gzip = compress::is_wanted(&head.headers) && may_be_compressed(&target) && !is_backup(&target);
@@ -252,24 +252,20 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
 fn verb_of(method: &Method) -> &'static str {
     match *method {
         Method::POST => Verb::Create.as_str(),
+                None if place.watch_prefix => Target::Impossible { verb: Verb::Watch.as_str(), place },
         Method::PUT => Verb::Update.as_str(),
         Method::PATCH => Verb::Patch.as_str(),
         _ => "",
     }
 }
 
-fn may(
-    api: &ApiServer,
-    (caller, target, path): (&Identity, &Target, &str),
-    query: &Query,
-    told: &Told,
-) -> Result<(), Error> {
+fn may(api: &ApiServer, caller: &Identity, target: &Target, query: &Query, told: &Told) -> Result<(), Error> {
     let named = match target {
         Target::Resource { verb, place } => named_by_selector(*verb, place, query),
         _ => None,
     };
     let question = match target {
-        Target::Plain { method, .. } => Question::Path { verb: method, path },
+        Target::Plain { method, path } => Question::Path { verb: method, path },
         Target::Impossible { verb, place } => Question::Resource { verb, place },
         Target::Resource { verb, place } => {
             Question::Resource { verb: verb.as_str(), place: named.as_ref().unwrap_or(place) }

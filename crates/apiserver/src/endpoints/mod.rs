@@ -32,6 +32,7 @@ pub(crate) async fn answer(
     headers: &HeaderMap,
     flow: FlowDistinguisher<'_>,
 ) -> Result<Response<Body>, Error> {
+    let path = route(path);
     if !matches!(method, "get" | "head") {
         if !is_own(path) {
             // What is not there cannot be written either.
@@ -56,7 +57,7 @@ pub(crate) async fn answer(
         backup::PATH => backup::answer(api, method).await,
         "/openid/v1/jwks" => Ok(published("application/jwk-set+json", &api.accounts().key_set())),
         "/.well-known/openid-configuration" => Ok(published(JSON, &api.accounts().discovery())),
-        "" => {
+        "/" => {
             let paths = json!({ "paths": discovery::paths(&api.registry()) });
             Ok(respond(JSON, to_json(json_form(query, headers), &paths)?))
         }
@@ -64,11 +65,24 @@ pub(crate) async fn answer(
     }
 }
 
+/// The endpoint that serves a path. Discovery and the other documents of Kubernetes' REST containers answer with slashes at the end,
+/// too; every other endpoint has exactly one path.
+fn route(path: &str) -> &str {
+    let is_document = |path: &str| {
+        matches!(
+            path,
+            "/version" | "/api" | "/apis" | "/openid/v1/jwks" | "/.well-known/openid-configuration"
+        ) || path.starts_with("/api/")
+            || path.starts_with("/apis/")
+    };
+    Some(path.trim_end_matches('/')).filter(|path| is_document(path)).unwrap_or(path)
+}
+
 /// Whether something is there that is no part of discovery.
 fn is_own(path: &str) -> bool {
     let is_page = matches!(
         path,
-        "" | "/version" | "/metrics" | backup::PATH | "/openid/v1/jwks" | "/.well-known/openid-configuration"
+        "/" | "/version" | "/metrics" | backup::PATH | "/openid/v1/jwks" | "/.well-known/openid-configuration"
     );
     is_page || path.starts_with("/openapi/") || health::endpoint(path).is_some()
 }
@@ -178,4 +192,25 @@ fn metrics(api: &ApiServer) -> Result<Response<Body>, Error> {
     prometheus_client::encoding::text::encode(&mut text, &api.metrics_registry)
         .map_err(|error| Error::Internal { message: format!("the metrics cannot be written: {error}") })?;
     Ok(respond("application/openmetrics-text; version=1.0.0; charset=utf-8", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_documents_of_rest_containers_are_served_with_slashes_at_the_end() {
+        for (path, expected) in [
+            ("/", "/"),
+            ("/version/", "/version"),
+            ("/apis/apps/v1/", "/apis/apps/v1"),
+            ("/apis/apps/v1//", "/apis/apps/v1"),
+            ("/metrics/", "/metrics/"),
+            ("/healthz/", "/healthz/"),
+            ("/openapi/v2/", "/openapi/v2/"),
+            ("//", "//"),
+        ] {
+            assert_eq!(route(path), expected);
+        }
+    }
 }

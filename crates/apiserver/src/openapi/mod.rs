@@ -57,8 +57,8 @@ pub(crate) fn answer(
         }
         "v3" => Ok(respond(JSON, api.documents.index(&registry, || index(&registry).to_string()))),
         rest => {
-            let place = rest.strip_prefix("v3/").and_then(group_version);
-            let (group, version) = place.ok_or(Error::NoSuchPage)?;
+            let below = rest.strip_prefix("v3/").ok_or(Error::NoSuchPage)?;
+            let Some((group, version)) = group_version(below) else { return Ok(no_document()) };
             let types: Vec<&ResourceType> = registry.of_version(group, version).collect();
             if types.is_empty() {
                 return Ok(no_document());

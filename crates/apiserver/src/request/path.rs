@@ -32,13 +32,14 @@ pub struct ResourcePath {
 pub enum Place {
     /// Objects of the API.
     Resource(ResourcePath),
-    /// Anything else: discovery, health, version, metrics.
+    /// A non-resource path (discovery, health, version, metrics), exactly as the client sent it: the authorizer decides about the
+    /// same text that the endpoints serve.
     Plain(String),
 }
 
 /// Reads a path. `None` if a segment is not UTF-8 after decoding.
 pub fn parse(path: &str) -> Option<Place> {
-    let plain = || Some(Place::Plain(path.trim_end_matches('/').to_owned()));
+    let plain = || Some(Place::Plain(path.to_owned()));
     let segments = decode(path)?;
     let mut rest = segments.as_slice();
     let (group, version) = match rest {
@@ -177,7 +178,9 @@ mod tests {
         {
             assert!(matches!(parse(path), Some(Place::Plain(_))), "{path}");
         }
-        assert_eq!(parse("/api/v1/"), Some(Place::Plain("/api/v1".to_owned())));
+        for path in ["/api/v1/", "/metrics/", "/metrics//", "//metrics"] {
+            assert_eq!(parse(path), Some(Place::Plain(path.to_owned())), "nothing is cut off");
+        }
         assert_eq!(parse("/api/v1/configmaps/%ff"), None);
     }
 }

@@ -7,17 +7,15 @@ use model::{Revision, json};
 use serde_json::Value;
 
 use super::body::{Unfit, shape_applied};
-use super::create::{create_applied, forget_version};
+use super::create::{create_applied, forget_version, may_create};
 use super::managers::Writing;
 use super::metadata::{self, time};
 use super::options::{FieldValidation, WriteOptions};
 use super::update::check_place;
 use super::write::{self, Change, Changed, now};
 use super::{Call, store_error};
-use crate::auth::Question;
 use crate::body::Body;
 use crate::registry::Object;
-use crate::request::verb::Verb;
 
 /// The media type of applied configurations.
 pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -44,12 +42,6 @@ pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
         }
     }
     write::change(&call, &configuration, options).await
-}
-
-/// Who makes an object by applying it needs the right to make it.
-fn may_create(call: &Call) -> Result<(), Error> {
-    let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
-    call.api.authorizer.require(&call.caller, question)
 }
 
 impl Configuration {

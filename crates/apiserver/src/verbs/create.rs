@@ -17,8 +17,10 @@ use super::options::WriteOptions;
 use super::write::{Changed, bad_version, now};
 use super::{Call, claims, definition, devices, escalation, namespace};
 use crate::admission::Request;
+use crate::auth::Question;
 use crate::body::Body;
 use crate::registry::Object;
+use crate::request::verb::Verb;
 use crate::{render, reviews};
 
 /// How often another random suffix is tried when a generated name is taken.
@@ -51,6 +53,12 @@ pub async fn create_applied(
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     create_tracked(call, (applied.object, applied.tracked.as_ref()), options).await
+}
+
+/// Refuses a PUT or an apply that would create an object where the caller lacks the verb `create` on it.
+pub fn may_create(call: &Call) -> Result<(), Error> {
+    let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
+    call.api.authorizer.require(&call.caller, question)
 }
 
 /// Who replaces or applies an object that is not there makes it, whatever version it was that they have seen.

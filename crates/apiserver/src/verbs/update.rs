@@ -6,7 +6,7 @@ use model::error::{Error, FieldError};
 
 use super::Call;
 use super::body;
-use super::create::{create_object, forget_version};
+use super::create::{create_object, forget_version, may_create};
 use super::metadata::{self, set_text};
 use super::options::WriteOptions;
 use super::store_error;
@@ -57,6 +57,7 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
         let absent = call.api.store.get(&call.key(), None).await.map_err(store_error)?.is_none();
         if absent {
             forget_version(&call, &mut object)?;
+            may_create(&call)?;
             return create_object(&call, object, options).await;
         }
     }

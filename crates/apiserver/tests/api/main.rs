@@ -19,6 +19,7 @@ mod indexing;
 mod lists;
 mod namespaces;
 mod objects;
+mod one_verb;
 mod openapi;
 mod overload;
 mod policies;

@@ -5,7 +5,7 @@ use http::Method;
 
 use crate::client::Client;
 
-const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+pub const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 /// Somebody in no group at all, and so with none of the rights that everybody has.
 fn nobody() -> Identity {
@@ -13,7 +13,7 @@ fn nobody() -> Identity {
 }
 
 /// Every path of every type: all objects, one object, and each part of it.
-fn resource_paths(client: &Client) -> Vec<String> {
+pub fn resource_paths(client: &Client) -> Vec<String> {
     let mut paths = Vec::new();
     for served in client.api.registry().types() {
         let (base, plural) = (served.base_path(), &served.plural);

@@ -12,8 +12,10 @@ use serde_json::Value;
 
 use super::metadata::text;
 use super::{Call, store_error};
+use crate::auth::{Decision, Question};
 use crate::body::Body;
 use crate::registry::Object;
+use crate::request::verb::Verb;
 
 /// What is told where only a node, or what runs there, could go on.
 const NO_WAY: &str = "this server does not connect to nodes, pods and services";
@@ -32,6 +34,7 @@ pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
         return log::read(&call).await;
     }
     let options = connect::options(&call).await?;
+    may_open(&call)?;
     match (call.place.subresource.as_str(), call.place.resource.as_str()) {
         ("proxy", "pods") => proxy::to_pod(&call).await,
         ("proxy", "services") => proxy::to_service(&call).await,
@@ -45,6 +48,24 @@ pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
             container(&pod, options.get("container").and_then(Value::as_str).unwrap_or_default())?;
             stream(&call, &pod).await
         }
+    }
+}
+
+/// Commands, terminals and ports need the verb `create`, whatever the method: WebSockets begin with a GET, and a right to read must
+/// not be one to run commands.
+fn may_open(call: &Call) -> Result<(), Error> {
+    if call.place.subresource == "proxy" {
+        return Ok(());
+    }
+    let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
+    match call.api.authorizer.decide(&call.caller, question) {
+        Decision::Allow { .. } => Ok(()),
+        Decision::Deny { reason } | Decision::NoOpinion { reason } => Err(Error::Forbidden {
+            group: String::new(),
+            resource: call.place.resource.clone(),
+            name: call.place.name.clone(),
+            message: reason,
+        }),
     }
 }
 
