@@ -79,6 +79,84 @@ async fn custom_objects_are_judged_in_the_version_that_a_policy_names() {
 }
 
 #[tokio::test]
+async fn no_policy_applies_to_reviews_and_all_apply_to_webhook_configurations() {
+    let client = Client::new().await;
+    let kinds = [
+        ("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", json!({})),
+        ("authentication.k8s.io", "TokenReview", "tokenreviews", json!({"token": "x"})),
+        ("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", attributes(false)),
+        ("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", attributes(true)),
+        (
+            "authorization.k8s.io",
+            "SelfSubjectRulesReview",
+            "selfsubjectrulesreviews",
+            json!({"namespace": "default"}),
+        ),
+    ];
+    client.create(POLICIES, &policy("all", ("*", "*", "*"), "false")).await;
+    client.create(BINDINGS, &binding("all")).await;
+    for (group, kind, plural, spec) in kinds {
+        let review = json!({"apiVersion": format!("{group}/v1"), "kind": kind, "spec": spec});
+        let answer = client.post(&format!("/apis/{group}/v1/{plural}"), &review).await;
+        assert_eq!(answer.code, 201, "{}", answer.json());
+    }
+    let review = json!({"spec": attributes(true)});
+    let local = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
+    assert_eq!(client.post(local, &review).await.code, 201);
+    let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let (code, _, message) = client.post(hooks, &json!({"metadata": {"name": "h"}})).await.failure();
+    assert_eq!(code, 422, "{message}");
+    assert_eq!(client.delete(&format!("{POLICIES}/all")).await.code, 200, "no policy locks itself in");
+    assert_eq!(client.post(hooks, &json!({"metadata": {"name": "h"}})).await.code, 201);
+}
+
+/// Who may get pods in the namespace `default`: the caller, or somebody by name.
+fn attributes(names_user: bool) -> Value {
+    let mut spec = json!({"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}});
+    if names_user {
+        spec["user"] = "jane".into();
+    }
+    spec
+}
+
+#[tokio::test]
+async fn the_scale_of_a_custom_resource_is_judged_through_an_equivalent_version() {
+    let client = Client::new().await;
+    let version = |name: &str, storage: bool| {
+        let number = json!({"type": "object", "properties": {"replicas": {"type": "integer"}}});
+        let schema = json!({"type": "object", "properties": {"spec": number, "status": number}});
+        let paths = json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+        json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema},
+            "subresources": {"status": {}, "scale": paths}})
+    };
+    let definition = json!({
+        "metadata": {"name": "fleets.policy.example.com"},
+        "spec": {
+            "group": "policy.example.com", "scope": "Namespaced",
+            "names": {"plural": "fleets", "kind": "Fleet"},
+            "versions": [version("v1", true), version("v2", false)],
+        },
+    });
+    client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+    let of = |version: &str| format!("/apis/policy.example.com/{version}/namespaces/default/fleets");
+    let fleet = json!({"apiVersion": "policy.example.com/v1", "kind": "Fleet", "metadata": {"name": "f"},
+        "spec": {"replicas": 1}});
+    client.create(&of("v1"), &fleet).await;
+    let expression = "object.kind == 'Scale' && object.apiVersion == 'autoscaling/v1' && object.spec.replicas < 3 \
+        && request.kind.kind == 'Scale' && request.resource.version == 'v1'";
+    let rules = policy("fleets", ("policy.example.com", "v1", "fleets/scale"), expression);
+    client.create(POLICIES, &rules).await;
+    client.create(BINDINGS, &binding("fleets")).await;
+    for version in ["v1", "v2"] {
+        let path = format!("{}/f/scale", of(version));
+        let scale = |replicas: i64| json!({"spec": {"replicas": replicas}});
+        let answer = client.merge(&path, &scale(2)).await;
+        assert_eq!(answer.code, 200, "{version}: {}", answer.json());
+        assert_eq!(client.merge(&path, &scale(3)).await.code, 422, "{version}");
+    }
+}
+
+#[tokio::test]
 async fn who_writes_a_policy_may_read_its_parameters() {
     struct NoSecrets;
     impl Authorizer for NoSecrets {

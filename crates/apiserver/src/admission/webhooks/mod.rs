@@ -124,8 +124,7 @@ impl Webhooks {
 /// The webhooks whose rules are about a resource.
 fn matching(configurations: &Known<Vec<Arc<Hook>>>, request: &Request<'_>) -> Vec<Found> {
     let of = &request.call.resource_type;
-    let mut others = view::equivalents(request);
-    others.retain(|other| other.verbs_of(request.subresource()).is_some());
+    let others = view::equivalents(request);
     let named: Vec<MatchedResource<'_>> = others.iter().map(|other| view::named(other)).collect();
     let target = target(request, &named);
     let hooks = configurations.values().flat_map(|hooks| hooks.iter()).enumerate();

@@ -56,7 +56,7 @@ impl<'r, 'a> Facts<'r, 'a> {
         self.namespace.get_or_init(read).await.as_ref()
     }
 
-    /// The request as expressions see it, about objects that are shown as those of a type.
+    /// The request as expressions see it, where rules matched this type: that of the path, or an equivalent one.
     pub fn request_value(&self, matched: &Served) -> Object {
         let (request, call) = (self.request, self.request.call);
         let of_path = &*call.resource_type;
@@ -68,7 +68,7 @@ impl<'r, 'a> Facts<'r, 'a> {
         let kind = as_resource(request.shown);
         let facts = RequestFacts {
             kind: if is_part { kind } else { as_resource(matched) },
-            resource: if is_part { as_resource(of_path) } else { as_resource(matched) },
+            resource: as_resource(matched),
             requested_kind: kind,
             requested: as_resource(of_path),
             subresource: request.subresource(),

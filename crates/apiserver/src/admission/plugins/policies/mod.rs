@@ -73,9 +73,29 @@ impl<P: Send + Sync + 'static> Followed<P> {
     }
 }
 
-/// Whether policies may judge this at all: not what they are themselves made of.
+/// The kinds that policies are made of: a policy about them could lock itself in.
+const POLICY_KINDS: [&str; 4] = [
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+];
+
+/// Reviews, which are answered and never stored: a policy about them could break authentication and authorization of the cluster.
+const EXCLUDED_REVIEWS: [(&str, &str); 6] = [
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+];
+
+/// Whether policies apply to a resource at all. They do to webhook configurations, which no webhook is asked about.
 fn is_judged(target: Target<'_>) -> bool {
-    target.resource_type.group != GROUP
+    let (group, plural) = (target.resource_type.group.as_str(), target.resource_type.plural.as_str());
+    let is_policy = group == GROUP && POLICY_KINDS.contains(&plural);
+    !is_policy && !EXCLUDED_REVIEWS.contains(&(group, plural))
 }
 
 /// Whether the labels of the namespace select a request.

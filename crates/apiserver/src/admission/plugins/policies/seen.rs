@@ -23,11 +23,13 @@ impl<'f> Seen<'f> {
         object: Option<&Object>,
         matched: Matched,
     ) -> Result<Self, Error> {
-        let from = facts.request.shown;
-        let of: &Served = match matched {
+        let (from, of_path) = (facts.request.shown, &*facts.request.call.resource_type);
+        let matched: &Served = match matched {
             Matched::Equivalent(index) => &facts.equivalents[index],
-            _ => from,
+            _ => of_path,
         };
+        // A part such as a scale has a type of its own, which is the same in every version of the object.
+        let of = if std::ptr::eq(from, of_path) { matched } else { from };
         let mut shown = [None, None];
         let old = facts.request.whole_old().await?;
         for (shown, object) in shown.iter_mut().zip([object, old.as_deref()]) {
@@ -41,7 +43,7 @@ impl<'f> Seen<'f> {
             true => None,
             false => facts.namespace_object().await.cloned(),
         };
-        Ok(Self { of, object, old, request: facts.request_value(of), namespace })
+        Ok(Self { of, object, old, request: facts.request_value(matched), namespace })
     }
 
     pub fn input<'s>(&'s self, facts: &'s Facts<'_, '_>, params: Option<&'s Object>) -> Input<'s> {

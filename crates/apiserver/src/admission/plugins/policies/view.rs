@@ -10,14 +10,15 @@ use crate::admission::Request;
 use crate::registry::custom::Conversion;
 use crate::registry::{Object, Served};
 
-/// Types that show the same objects as that of a request, itself among them.
+/// Types that show the same objects as that of a request, itself among them, as far as they have the subresource of the request.
 pub(in crate::admission) fn equivalents(request: &Request<'_>) -> Vec<Arc<Served>> {
     let call = request.call;
+    let has_part = |of: &&Arc<Served>| of.verbs_of(request.subresource()).is_some();
     if let Some(definition) = &call.definition {
-        return definition.types().cloned().collect();
+        return definition.types().filter(has_part).cloned().collect();
     }
     let registry = call.api.registry();
-    let registered = registry.types().take_while(|of| of.custom.is_none());
+    let registered = registry.types().take_while(|of| of.custom.is_none()).filter(has_part);
     registered.filter(|of| of.resource == call.resource_type.resource).cloned().collect()
 }
 
