@@ -4,8 +4,10 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use model::apply::{Managers, Tracked};
 use model::audit::Level;
 use model::error::Error;
+use model::validation::validate_managed_fields;
 use model::{ObjectKey, Resource};
 use serde_json::{Value, json};
 use store::{Stored, Write};
@@ -261,10 +263,19 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The managers, where a webhook has changed them; none of them is `None`.
-    pub fn changed_managers(&self) -> Option<Option<String>> {
+    /// The managers as a webhook has changed them, with what validation says of them. Those that cannot be decoded are dropped with
+    /// a warning, and the managers from before admission stay.
+    pub fn changed_managers(&self) -> Option<Tracked> {
         let managers = self.state().managers.take()?;
-        Some(managers.as_array().filter(|entries| !entries.is_empty()).map(|_| managers.to_string()))
+        if let Err(problem) = Managers::decode(Some(&managers)) {
+            self.warn(&format!(
+                ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: {problem}"
+            ));
+            return None;
+        }
+        let errors = validate_managed_fields(&managers);
+        let json = managers.as_array().filter(|entries| !entries.is_empty()).map(|_| managers.to_string());
+        Some(Tracked { json, errors, ..Tracked::default() })
     }
 
     /// Whether the audit log has the request.

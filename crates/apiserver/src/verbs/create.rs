@@ -90,7 +90,7 @@ async fn create_tracked(
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
     complete(call, &mut object);
-    call.take_doubled_owners(&mut object);
+    call.dedup_sent_owners(&mut object);
     let mut tracked = match tracked {
         Some(tracked) => Cow::Borrowed(tracked),
         None => Cow::Owned(Writing::new(call, time(now())).track(None, &mut object)),
@@ -105,9 +105,11 @@ async fn create_tracked(
     let sent = Sent::of(&object);
     // What is set at random or handed out is set anew in each attempt. Most objects have nothing of that, and need no copy.
     let is_copied = generated || call.resource_type.strategy.allocates();
-    if let Some(managers) = request.changed_managers() {
-        tracked.to_mut().json = managers;
+    if let Some(Tracked { json, errors, .. }) = request.changed_managers() {
+        let tracked = tracked.to_mut();
+        (tracked.json, tracked.errors) = (json, errors);
     }
+    call.dedup_admitted_owners(&mut object);
     let mut names = if generated { NAME_ATTEMPTS } else { 1 };
     let mut contested = 0;
     loop {

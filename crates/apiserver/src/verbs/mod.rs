@@ -49,7 +49,7 @@ use crate::api::ApiServer;
 use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::body::Body;
-use crate::registry::{Definition, Served};
+use crate::registry::{Definition, Object, Served};
 use crate::render::wants_pretty;
 use crate::request::negotiate::{self, Form, Offer, content_type};
 use crate::request::path::ResourcePath;
@@ -109,8 +109,20 @@ impl Call {
         Writer { name: &caller.name, uid: &caller.uid, groups: &caller.groups, extra: &caller.extra, now }
     }
 
-    /// An owner is one only once; who names one twice is told.
-    fn take_doubled_owners(&self, object: &mut crate::registry::Object) {
+    /// Removes owner references that are there twice from what a client sent, with a warning. Those of a patch stay until mutating
+    /// admission is over, as in kube-apiserver.
+    fn dedup_sent_owners(&self, object: &mut Object) {
+        if !self.is_patch() {
+            self.dedup_owners(object, "");
+        }
+    }
+
+    /// Removes owner references that are there twice after mutating admission: webhooks may have introduced them.
+    fn dedup_admitted_owners(&self, object: &mut Object) {
+        self.dedup_owners(object, " after mutating admission happens");
+    }
+
+    fn dedup_owners(&self, object: &mut Object, when: &str) {
         let doubled = metadata::take_doubled_owners(object);
         if !doubled.is_empty() {
             let when = if self.is_patch() { " after mutating admission happens" } else { "" };
@@ -307,6 +319,6 @@ pub(crate) fn creation_time() -> String {
 }
 
 /// Takes the resourceVersion out of an object that was never written.
-pub(crate) fn forget_version(object: &mut crate::registry::Object) {
+pub(crate) fn forget_version(object: &mut Object) {
     metadata::remove(object, "resourceVersion");
 }

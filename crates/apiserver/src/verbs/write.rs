@@ -65,7 +65,7 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         let old = call.resource_type.read(&head).await?;
         let Changed { mut object, tracked } = change.apply(call, &old, head.revision)?;
         call.resource_type.strategy.default(&mut object);
-        call.take_doubled_owners(&mut object);
+        call.dedup_sent_owners(&mut object);
         let mut tracked = tracked
             .unwrap_or_else(|| Writing::new(call, metadata::time(now())).track(Some(&old), &mut object));
         let part = change.part();
@@ -78,9 +78,10 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
             None => request,
         };
         admitted::admit(&request, part, &mut object).await?;
-        if let Some(managers) = request.changed_managers() {
-            tracked.json = managers;
+        if let Some(Tracked { json, errors, .. }) = request.changed_managers() {
+            (tracked.json, tracked.errors) = (json, errors);
         }
+        call.dedup_admitted_owners(&mut object);
         let pinned = check_preconditions(call, &object, &head)?;
         put_back(&mut object, &old);
         claims::allocate(call, &mut object, Some(&old), contested).await?;
