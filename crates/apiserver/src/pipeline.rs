@@ -93,6 +93,8 @@ where
         response.headers_mut().insert(ID, id);
     }
     told.warnings.put(response.headers_mut());
+    let is_whole = matches!(response.body(), Body::Full(_));
+    told.trail.settle(is_whole).await;
     if let Some(flow) = told.flow.get() {
         flow.tell(response.headers_mut());
     }
@@ -158,7 +160,7 @@ where
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let caller = api.authentication.identify(connection, &head.headers, &told.warnings).await?;
     api.authentication.lets_in(&caller, head.uri.path())?;
-    told.trail.identify(&caller).await;
+    told.trail.identify(&caller).await?;
     bootstrap::until_complete(api, &caller, &target, &head.headers).await?;
     let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
     if head.headers.contains_key(impersonate::USER) {
@@ -202,7 +204,7 @@ where
             endpoints::answer(api, &method, &path, &query, &head.headers, flow).await?
         }
     };
-    let response = told.trail.answered(response);
+    let response = told.trail.answered(response).await;
     let response = if gzip { compress::compress(response).await } else { response };
     // Who does not read the answer keeps the slot.
     Ok(match slot {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use apiserver::audit::{Audit, Log, Rotation};
+use apiserver::audit::{Audit, Log, Mode, Rotation};
 use clap::Args;
 use model::audit::Policy;
 
@@ -28,6 +28,11 @@ pub(crate) struct AuditArgs {
     /// Write it in this form, of which there is one: json
     #[arg(long, value_name = "FORM", default_value = "json", help_heading = LOGGED)]
     pub(crate) audit_log_format: String,
+
+    /// Let responses wait until their events are written: blocking; also fail requests that cannot be logged: blocking-strict; or
+    /// let no response wait: batch
+    #[arg(long, value_name = "MODE", default_value = "blocking", help_heading = LOGGED)]
+    pub(crate) audit_log_mode: String,
 
     /// Begin another file after so many megabytes, 0 for 100
     #[arg(long, value_name = "MEGABYTES", default_value_t = 0, help_heading = LOGGED)]
@@ -52,6 +57,7 @@ pub(crate) struct Auditing {
     policy: Policy,
     path: PathBuf,
     rotation: Rotation,
+    mode: Mode,
 }
 
 impl AuditArgs {
@@ -63,13 +69,17 @@ impl AuditArgs {
         if let Some(problem) = wrong_format(&self.audit_log_format) {
             bail!(problem);
         }
+        if let Some(problem) = wrong_mode(&self.audit_log_mode) {
+            bail!(problem);
+        }
+        let mode = Mode::from_name(&self.audit_log_mode).unwrap_or_default();
         let rotation = Rotation {
             megabytes: self.audit_log_maxsize,
             files: self.audit_log_maxbackup,
             days: self.audit_log_maxage,
             compress: self.audit_log_compress,
         };
-        Auditing::new(file, path, rotation).map(Some)
+        Ok(Some(Auditing::new(file, path, rotation)?.with_mode(mode)))
     }
 }
 
@@ -85,6 +95,13 @@ pub(crate) fn wrong_format(format: &str) -> Option<String> {
     }
 }
 
+/// The problem with a mode that Kubernetes does not have, in its words.
+pub(crate) fn wrong_mode(mode: &str) -> Option<String> {
+    let known = Mode::NAMES.join(",");
+    let is_known = Mode::from_name(mode).is_some();
+    (!is_known).then(|| format!("invalid audit log mode {mode}, allowed modes are {known:?}"))
+}
+
 impl Auditing {
     /// Reads the policy, in whose errors are the words of kube-apiserver.
     pub(crate) fn new(file: &Path, path: &Path, rotation: Rotation) -> Result<Self> {
@@ -94,7 +111,12 @@ impl Auditing {
         })?;
         let policy = Policy::read(&text)
             .map_err(|problem| anyhow!("loading audit policy file: {problem}: from file {shown}"))?;
-        Ok(Self { policy, path: path.to_owned(), rotation })
+        Ok(Self { policy, path: path.to_owned(), rotation, mode: Mode::default() })
+    }
+
+    /// The same log in another mode.
+    pub(crate) fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
     }
 
     /// Opens the log. Whoever stops the server flushes it.
@@ -102,7 +124,7 @@ impl Auditing {
         self.policy.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let log = Log::open(&self.path, self.rotation)
             .with_context(|| format!("cannot write the audit log {}", self.path.display()))?;
-        let log = Arc::new(log);
+        let log = Arc::new(log.with_mode(self.mode));
         Ok((Audit::new(self.policy.clone(), Arc::clone(&log)), log))
     }
 }

@@ -1,7 +1,7 @@
 //! What the log gets to see of an answer: its bytes as they pass, and what they say.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
@@ -11,6 +11,7 @@ use model::{json, protobuf, schema};
 use serde_json::Value;
 
 use super::Trail;
+use super::log::Written;
 use crate::body::{Aborted, Body};
 use crate::request::negotiate::{PROTOBUF, YAML};
 
@@ -31,11 +32,21 @@ pub(super) struct Observed {
     /// What has passed, where that is logged.
     seen: Option<(HeaderMap, BytesMut)>,
     trail: Trail,
+    /// Set at the end of the chunks: the body ends when the last event is in the file.
+    ending: Option<Option<Written>>,
 }
 
 impl Observed {
     pub fn new(chunks: Body, seen: Option<HeaderMap>, trail: Trail) -> Self {
-        Self { chunks, seen: seen.map(|headers| (headers, BytesMut::new())), trail }
+        Self { chunks, seen: seen.map(|headers| (headers, BytesMut::new())), trail, ending: None }
+    }
+}
+
+impl Observed {
+    /// Notes what has passed, once.
+    fn note(&mut self) {
+        let said = self.seen.take().and_then(|(headers, seen)| said(&headers, &seen));
+        self.trail.note_response(said);
     }
 }
 
@@ -43,21 +54,31 @@ impl Stream for Observed {
     type Item = Result<Bytes, Aborted>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Self { chunks, seen, .. } = self.get_mut();
-        let polled = http_body::Body::poll_frame(Pin::new(chunks), context);
-        polled.map(|next| {
-            let chunk = next?.map(|frame| frame.into_data().unwrap_or_default());
-            if let (Some((_, seen)), Ok(chunk)) = (seen, &chunk) {
-                seen.extend_from_slice(chunk);
+        let body = self.get_mut();
+        if body.ending.is_none() {
+            let next = ready!(http_body::Body::poll_frame(Pin::new(&mut body.chunks), context));
+            if let Some(frame) = next {
+                let chunk = frame.map(|frame| frame.into_data().unwrap_or_default());
+                if let (Some((_, seen)), Ok(chunk)) = (&mut body.seen, &chunk) {
+                    seen.extend_from_slice(chunk);
+                }
+                return Poll::Ready(Some(chunk));
             }
-            Some(chunk)
-        })
+            body.note();
+            body.trail.complete();
+            body.ending = Some(body.trail.take_last());
+        }
+        if let Some(Some(written)) = &mut body.ending {
+            // Whether it was written or lost: there is nothing more to wait for.
+            let _ = ready!(Pin::new(written).poll(context));
+            body.ending = Some(None);
+        }
+        Poll::Ready(None)
     }
 }
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        let said = self.seen.take().and_then(|(headers, seen)| said(&headers, &seen));
-        self.trail.note_response(said);
+        self.note();
     }
 }

@@ -1,14 +1,15 @@
-//! Lines on their way to the file.
+//! Events on their way to the file.
 //!
-//! Nobody loses a line, and nobody waits for a disk that keeps up: lines go into a buffer, and one task writes what is there. Where
-//! that falls behind, requests wait before they begin, as kube-apiserver's do in its mode `blocking`.
+//! No event is lost: events go into a group, and one task writes a group with one call. In the blocking modes a response does not
+//! end before the group of its last event is written; it waits for no other group. In every mode requests wait before they begin
+//! where the disk falls far behind.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::file::{File, Rotation};
@@ -17,9 +18,47 @@ use super::old::Old;
 /// Bytes that may wait for the disk before requests wait for it.
 const ROOM: usize = 4 << 20;
 
+/// Whether responses wait for the log, as `--audit-log-mode` names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Events are written behind the responses.
+    Batch,
+    /// An event is in the file before its response ends.
+    #[default]
+    Blocking,
+    /// As blocking; and a request whose first event cannot be written fails.
+    BlockingStrict,
+}
+
+impl Mode {
+    /// The names of all modes, in the order of Kubernetes.
+    pub const NAMES: [&str; 3] = ["batch", "blocking", "blocking-strict"];
+
+    /// The mode of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "batch" => Self::Batch,
+            "blocking" => Self::Blocking,
+            "blocking-strict" => Self::BlockingStrict,
+            _ => return None,
+        })
+    }
+}
+
+/// Tells whether a group was written; an end without a word means that nobody writes any more.
+pub(super) type Written = oneshot::Receiver<bool>;
+
+/// Events that are written together.
+#[derive(Default)]
+struct Group {
+    lines: Vec<u8>,
+    waiting: Vec<oneshot::Sender<bool>>,
+}
+
 /// A log that is written to a file, or to the standard output.
 pub struct Log {
-    pending: Mutex<Vec<u8>>,
+    mode: Mode,
+    pending: Mutex<Group>,
     /// Rings when there is something to write.
     bell: Notify,
     /// Rings when something was written.
@@ -43,6 +82,7 @@ impl Log {
             _ => Out::File(File::open(path, rotation)?),
         };
         Ok(Self {
+            mode: Mode::default(),
             pending: Mutex::default(),
             bell: Notify::new(),
             written: Notify::new(),
@@ -50,17 +90,36 @@ impl Log {
         })
     }
 
-    /// Adds a line.
-    pub(super) fn add(&self, line: &[u8]) {
-        self.pending().extend_from_slice(line);
+    /// The same log in another mode.
+    #[must_use]
+    pub fn with_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Adds an event; in the blocking modes what tells when it is in the file.
+    pub(super) fn add(&self, line: &[u8]) -> Option<Written> {
+        let mut pending = self.pending();
+        pending.lines.extend_from_slice(line);
+        let written = (self.mode != Mode::Batch).then(|| {
+            let (sender, written) = oneshot::channel();
+            pending.waiting.push(sender);
+            written
+        });
+        drop(pending);
         self.bell.notify_one();
+        written
     }
 
     /// Waits until the disk keeps up.
     pub(super) async fn room(&self) {
         loop {
             let written = self.written.notified();
-            if self.pending().len() < ROOM {
+            if self.pending().lines.len() < ROOM {
                 return;
             }
             written.await;
@@ -93,13 +152,17 @@ impl Log {
     pub fn flush(&self) {
         // In this order, so that two who do it at once do not turn the lines around.
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = std::mem::take(&mut *self.pending());
+        let Group { lines, waiting } = std::mem::take(&mut *self.pending());
         let result = match &mut *out {
             Out::Standard => io::stdout().lock().write_all(&lines),
             Out::File(file) => file.write(&lines),
         };
-        if let Err(error) = result {
-            tracing::error!(%error, "events of the audit log are lost");
+        if let Err(error) = &result {
+            tracing::error!(%error, "cannot write the audit log; events are lost");
+        }
+        // A request that was cancelled does not wait any more.
+        for waiting in waiting {
+            let _ = waiting.send(result.is_ok());
         }
         self.written.notify_waiters();
     }
@@ -111,8 +174,16 @@ impl Log {
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, Vec<u8>> {
+    fn pending(&self) -> MutexGuard<'_, Group> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until an event is in the file; false if it could not be written.
+pub(super) async fn settled(written: Option<Written>) -> bool {
+    match written {
+        Some(written) => written.await.unwrap_or(true),
+        None => true,
     }
 }
 
@@ -129,18 +200,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_event_waits_for_the_write_of_its_own_group_alone() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let log = Log::open(file.path(), Rotation::default()).unwrap();
+        let mut first = log.add(b"a\n").unwrap();
+        let second = log.add(b"b\n").unwrap();
+        drop(second);
+        assert!(first.try_recv().is_err(), "nothing is written yet");
+        log.flush();
+        let mut third = log.add(b"c\n").unwrap();
+        assert_eq!((first.try_recv(), third.try_recv().is_err()), (Ok(true), true));
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"a\nb\n", "a cancelled request's event stays");
+        drop(log);
+        assert_eq!(third.try_recv(), Ok(true), "the end of the log writes what is left");
+        let batch = Log::open(file.path(), Rotation::default()).unwrap().with_mode(Mode::Batch);
+        assert!(batch.add(b"d\n").is_none(), "nobody waits");
+    }
+
+    #[test]
     fn requests_wait_for_a_disk_that_falls_behind_and_no_line_is_lost() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let log = Log::open(file.path(), Rotation::default()).unwrap();
         let line = [vec![b'a'; ROOM - 2], vec![b'\n']].concat();
-        log.add(&line);
+        let _ = log.add(&line);
         assert!(log.room().now_or_never().is_some());
-        log.add(b"b\n");
+        let _ = log.add(b"b\n");
         let mut room = Box::pin(log.room());
         assert!(room.as_mut().now_or_never().is_none());
         log.flush();
         assert!(room.now_or_never().is_some());
-        log.add(b"c\n");
+        let _ = log.add(b"c\n");
         drop(log);
         assert!(std::fs::read(file.path()).unwrap() == [line, b"b\nc\n".to_vec()].concat());
     }

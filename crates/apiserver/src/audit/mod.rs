@@ -14,7 +14,7 @@ use std::sync::Arc;
 use model::audit::Policy;
 
 pub use file::Rotation;
-pub use log::Log;
+pub use log::{Log, Mode};
 
 pub(crate) use trail::{ID, Trail};
 

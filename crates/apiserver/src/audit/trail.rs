@@ -12,6 +12,7 @@ use model::error::Error;
 use serde_json::{Value, json};
 
 use super::answer::{Observed, said};
+use super::log::{Mode, Written, settled};
 use super::{Audit, source};
 use crate::auth::{Decision, Identity};
 use crate::body::Body;
@@ -34,6 +35,8 @@ struct Entry {
     /// Set once it is known who asks.
     extent: OnceLock<Extent>,
     event: Mutex<Event>,
+    /// Tells when the event that was added last is in the file; those before it are by then, too.
+    last: Mutex<Option<Written>>,
 }
 
 /// What has to be known of a request to know what its answer is to the log.
@@ -88,18 +91,48 @@ impl Trail {
                 Kind { is_opaque: true, ..Kind::default() }
             }
         };
-        let (extent, event) = (OnceLock::new(), Mutex::new(event));
-        Self(Some(Arc::new(Entry { audit: Arc::clone(audit), kind, extent, event })))
+        let (extent, event, last) = (OnceLock::new(), Mutex::new(event), Mutex::default());
+        Self(Some(Arc::new(Entry { audit: Arc::clone(audit), kind, extent, event, last })))
     }
 
     /// Now it is known who asks: what the policy says of that holds. Waits until the log keeps up.
-    pub async fn identify(&self, caller: &Identity) {
-        let Some(entry) = &self.0 else { return };
+    ///
+    /// # Errors
+    /// In the mode `blocking-strict`: the first event could not be written.
+    pub async fn identify(&self, caller: &Identity) -> Result<(), Error> {
+        let Some(entry) = &self.0 else { return Ok(()) };
         entry.event().user = user(caller);
-        if entry.extent().level != Level::None {
-            entry.audit.log.room().await;
-            entry.write(Stage::RequestReceived);
+        if entry.extent().level == Level::None {
+            return Ok(());
         }
+        entry.audit.log.room().await;
+        entry.write(Stage::RequestReceived);
+        if entry.audit.log.mode() == Mode::BlockingStrict && !settled(entry.take_last()).await {
+            return Err(Error::internal("failed to store audit event"));
+        }
+        Ok(())
+    }
+
+    /// Adds the last event of a request whose response is complete.
+    pub(super) fn complete(&self) {
+        if let Some(entry) = &self.0 {
+            entry.complete();
+        }
+    }
+
+    /// Adds the last event where the response is there as a whole, and waits until it is in the file: the response ends behind it.
+    /// A response that is streamed does that at its end.
+    pub async fn settle(&self, is_whole: bool) {
+        let Some(entry) = &self.0 else { return };
+        if is_whole {
+            entry.complete();
+            settled(entry.take_last()).await;
+        }
+    }
+
+    /// What tells when the last event is in the file.
+    pub(super) fn take_last(&self) -> Option<Written> {
+        self.0.as_ref().and_then(|entry| entry.take_last())
     }
 
     /// Whoever asks acts as somebody else.
@@ -147,7 +180,7 @@ impl Trail {
     }
 
     /// An answer on its way to the client, not compressed yet.
-    pub fn answered(&self, response: Response<Body>) -> Response<Body> {
+    pub async fn answered(&self, response: Response<Body>) -> Response<Body> {
         let Some(entry) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return response };
         let (head, body) = response.into_parts();
         let is_shown = self.level() == Level::RequestResponse && !entry.kind.is_opaque;
@@ -166,6 +199,7 @@ impl Trail {
         };
         if entry.kind.is_long {
             entry.write(Stage::ResponseStarted);
+            settled(entry.take_last()).await;
         }
         Response::from_parts(head, body)
     }
@@ -263,7 +297,23 @@ impl Entry {
             Stage::RequestReceived => event.line(stage, &event.received),
             _ => event.line(stage, &time()),
         };
-        self.audit.log.add(&line);
+        drop(event);
+        let written = self.audit.log.add(&line);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = written;
+    }
+
+    fn take_last(&self) -> Option<Written> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Writes the last event, once.
+    fn complete(&self) {
+        let is_over = self.extent.get().is_none() || self.event().level == Level::None;
+        if is_over {
+            return;
+        }
+        self.write(Stage::ResponseComplete);
+        self.event().level = Level::None;
     }
 }
 
@@ -290,7 +340,7 @@ impl Drop for Entry {
                 self.write(Stage::ResponseStarted);
             }
         }
-        self.write(Stage::ResponseComplete);
+        self.complete();
     }
 }
 

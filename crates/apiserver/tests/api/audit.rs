@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use apiserver::ApiService;
-use apiserver::audit::{Audit, Log, Rotation};
+use apiserver::audit::{self, Audit, Log, Rotation};
 use apiserver::auth::{Authorizer, Decision, Identity, Mode, Question};
 use bytes::Bytes;
 use futures::FutureExt;
@@ -33,9 +33,7 @@ impl Logged {
     }
 
     fn audit(&self) -> Audit {
-        let policy =
-            "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse, users: [jane]}]}";
-        Audit::new(Policy::read(policy.as_bytes()).unwrap(), self.log.clone())
+        audit(self.log.clone())
     }
 
     /// The stages so far, each with the status.
@@ -46,6 +44,65 @@ impl Logged {
         events
             .map(|event| (event["stage"].as_str().unwrap().to_owned(), event["responseStatus"].clone()))
             .collect()
+    }
+}
+
+/// Everything of Jane's goes into a log.
+fn audit(log: Arc<Log>) -> Audit {
+    let policy =
+        "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse, users: [jane]}]}";
+    Audit::new(Policy::read(policy.as_bytes()).unwrap(), log)
+}
+
+#[tokio::test]
+async fn the_last_event_is_in_the_file_before_the_response_ends() {
+    let logged = Logged::new();
+    let admin = Client::with(|builder| builder.audit(logged.audit())).await;
+    let path = logged.file.path().to_owned();
+    let mut callers = JoinSet::new();
+    for caller in 0..8 {
+        let client = admin.as_caller(jane(&["system:masters"]));
+        let path = path.clone();
+        callers.spawn(async move {
+            for round in 0..25 {
+                let map = json!({"metadata": {"name": format!("m-{caller}-{round}")}});
+                let map = map.to_string();
+                let one = format!("{MAPS}/m-{caller}-{round}");
+                // Whole responses, streamed ones, and failures.
+                let requests = [
+                    (Method::POST, MAPS, map.as_bytes(), 201),
+                    (Method::GET, one.as_str(), b"", 200),
+                    (Method::GET, MAPS, b"", 200),
+                    (Method::DELETE, one.as_str(), b"", 200),
+                    (Method::GET, one.as_str(), b"", 404),
+                    (Method::GET, "/version", b"", 200),
+                ];
+                for (at, (method, target, body, code)) in requests.into_iter().enumerate() {
+                    let id = format!("id-{caller}-{round}-{at}");
+                    let answer = client.send(method, target, &[("audit-id", &id)], body).await;
+                    assert_eq!(answer.code, code, "{target}");
+                    let events = fs::read_to_string(&path).unwrap();
+                    let last = events.lines().rfind(|line| line.contains(&format!("\"{id}\"")));
+                    let last = last.unwrap_or_else(|| panic!("{id} is not in the file"));
+                    assert!(last.contains("\"stage\":\"ResponseComplete\""), "{last}");
+                }
+            }
+        });
+    }
+    while let Some(ended) = callers.join_next().await {
+        ended.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_fails_requests_in_the_strict_mode_alone() {
+    for (mode, code) in
+        [(audit::Mode::Batch, 200), (audit::Mode::Blocking, 200), (audit::Mode::BlockingStrict, 500)]
+    {
+        let full = Log::open("/dev/full".as_ref(), Rotation::default()).unwrap().with_mode(mode);
+        let admin = Client::with(|builder| builder.audit(audit(Arc::new(full)))).await;
+        let answer = admin.as_caller(jane(&["system:masters"])).get(MAPS).await;
+        assert_eq!(answer.code, code, "{mode:?}");
     }
 }
 

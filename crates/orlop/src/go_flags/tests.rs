@@ -105,7 +105,7 @@ fn no_flag_is_swallowed() {
         "--profiling=false",
         "--goaway-chance=0.0",
         "--shutdown-delay-duration=0s",
-        "--audit-log-mode=batch",
+        "--audit-log-batch-max-size=2",
         "--encryption-provider-config=x",
         "--enable-logs-handler",
     ]);
@@ -114,7 +114,7 @@ fn no_flag_is_swallowed() {
     assert_eq!(
         warnings,
         [
-            "--audit-log-mode has no effect here: no event is lost, and requests wait only where the disk falls behind",
+            "--audit-log-batch-max-size has no effect here: what waits is written together, and no event is cut",
             "Flag --enable-logs-handler has been deprecated, Log handler functionality is deprecated"
         ]
     );

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
-use apiserver::audit::Rotation;
+use apiserver::audit::{Mode, Rotation};
 
-use crate::audit::{Auditing, wrong_format};
+use crate::audit::{Auditing, wrong_format, wrong_mode};
 use crate::go_flags::Given;
 
-const MODES: [&str; 3] = ["batch", "blocking", "blocking-strict"];
 const VERSION: &str = "audit.k8s.io/v1";
 
 fn path(given: &Given) -> Option<&str> {
@@ -21,10 +20,7 @@ pub(super) fn problems(given: &Given) -> Vec<String> {
     if path(given).is_none() {
         return problems;
     }
-    if let Some(mode) = given.text("audit-log-mode").filter(|mode| !MODES.contains(mode)) {
-        let known = MODES.join(",");
-        problems.push(format!("invalid audit log mode {mode}, allowed modes are {known:?}"));
-    }
+    problems.extend(given.text("audit-log-mode").and_then(wrong_mode));
     if given.text("audit-log-version").is_some_and(|version| version != VERSION) {
         problems.push(format!("invalid group version, allowed versions are [{VERSION:?}]"));
     }
@@ -60,5 +56,6 @@ pub(super) fn auditing(given: &Given, warnings: &mut Vec<String>) -> Result<Opti
         days: u32::try_from(number("audit-log-maxage")).unwrap_or(u32::MAX),
         compress: given.switch("audit-log-compress").unwrap_or_default(),
     };
-    Auditing::new(Path::new(policy), Path::new(path), rotation).map(Some)
+    let mode = given.text("audit-log-mode").and_then(Mode::from_name).unwrap_or_default();
+    Ok(Some(Auditing::new(Path::new(policy), Path::new(path), rotation)?.with_mode(mode)))
 }

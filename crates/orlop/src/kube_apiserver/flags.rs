@@ -9,7 +9,6 @@ use crate::go_flags::{
 
 /// What an operator is told of flags whose feature is not there.
 const NO_BATCHES: &str = "what waits is written together, and no event is cut";
-const ONE_MODE: &str = "no event is lost, and requests wait only where the disk falls behind";
 const NO_AUDIT_WEBHOOK: &str = "there is no audit webhook";
 const NO_OIDC: &str = "tokens of OpenID Connect are not accepted";
 const NO_TOKEN_WEBHOOK: &str = "no webhook is asked about tokens";
@@ -94,7 +93,7 @@ flags! {
         "audit-log-maxage": Number, Honoured, "days to keep old files [for ever]";
         "audit-log-maxbackup": Number, Honoured, "old files to keep [all]";
         "audit-log-maxsize": Number, Honoured, "megabytes of a file [100]";
-        "audit-log-mode": Text, Missing("blocking", ONE_MODE), "whether requests wait for the log";
+        "audit-log-mode": Text, Honoured, "whether responses wait for the log: batch, blocking, blocking-strict [blocking]";
         "audit-log-path": Text, Honoured, "write the audit log into this file, or to the standard output: -";
         "audit-log-truncate-enabled": Switch, Missing("false", NO_BATCHES), "cut events";
         "audit-log-truncate-max-batch-size": Number, Missing("10485760", NO_BATCHES), "bytes of a batch";
