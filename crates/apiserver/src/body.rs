@@ -62,6 +62,15 @@ impl Body {
         Self::Held(Box::new(Held { body: self, _slot: slot }))
     }
 
+    /// Whether all of it is there already.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Full(_) => true,
+            Self::Chunks(_) => false,
+            Self::Held(held) => held.body.is_whole(),
+        }
+    }
+
     /// No bytes at all.
     pub fn empty() -> Self {
         Self::Full(Bytes::new())

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use model::error::{Error, quote};
 use model::selector::{Test, field};
 use process::go_time;
-use tokio::time::timeout;
+use tokio::time::{Instant as Deadline, timeout};
 use tracing::Instrument;
 
 use crate::api::ApiServer;
@@ -40,6 +40,8 @@ struct Told {
     warnings: Warnings,
     trail: Trail,
     flow: OnceLock<Flow>,
+    /// When the request ends in any case.
+    deadline: OnceLock<Deadline>,
 }
 
 /// What a request asks for, read from its head alone.
@@ -64,7 +66,8 @@ where
     let target = target(api, &request);
     let span = span(&target);
     let trail = Trail::begin(api.audit.as_ref(), &request, &target);
-    let told = Told { warnings: Warnings::default(), trail, flow: OnceLock::new() };
+    let told =
+        Told { warnings: Warnings::default(), trail, flow: OnceLock::new(), deadline: OnceLock::new() };
     let id = told.trail.id().or_else(|| request.headers().get(ID).cloned());
     let (labels, result) = match target {
         Ok(target) => {
@@ -73,6 +76,7 @@ where
             let _counted = Counted::new(&api.metrics.in_flight);
             let result = match time_for(api, &target, request.uri()) {
                 Ok(time) => {
+                    let _ = told.deadline.set(Deadline::now() + time);
                     let steps = steps(api, connection, target, request, &told).instrument(span.clone());
                     timeout(time, steps).await.unwrap_or_else(|_| Err(took_too_long()))
                 }
@@ -89,12 +93,12 @@ where
             (failure(&error, accept), Some(error))
         }
     };
+    let is_whole = response.body().is_whole();
+    told.trail.settle(is_whole).await;
     if let Some(id) = id {
         response.headers_mut().insert(ID, id);
     }
     told.warnings.put(response.headers_mut());
-    let is_whole = matches!(response.body(), Body::Full(_));
-    told.trail.settle(is_whole).await;
     if let Some(flow) = told.flow.get() {
         flow.tell(response.headers_mut());
     }
@@ -189,7 +193,11 @@ where
                 query,
                 head.headers,
                 body,
-                (&told.warnings, &told.trail),
+                verbs::Context {
+                    warnings: &told.warnings,
+                    trail: &told.trail,
+                    deadline: told.deadline.get().copied(),
+                },
             )
             .await?
         }
@@ -244,6 +252,7 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
             let query = Query::parse(uri.query().unwrap_or(""));
             Ok(match request::verb(request.method(), &place, &query) {
                 Some(verb) => Target::Resource { verb, place },
+                None if place.watch_prefix => Target::Impossible { verb: Verb::Watch.as_str(), place },
                 None => Target::Impossible { verb: verb_of(request.method()), place },
             })
         }
@@ -254,7 +263,6 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
 fn verb_of(method: &Method) -> &'static str {
     match *method {
         Method::POST => Verb::Create.as_str(),
-                None if place.watch_prefix => Target::Impossible { verb: Verb::Watch.as_str(), place },
         Method::PUT => Verb::Update.as_str(),
         Method::PATCH => Verb::Patch.as_str(),
         _ => "",

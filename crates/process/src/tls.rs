@@ -3,7 +3,8 @@
 use std::sync::{Arc, RwLock};
 
 use rustls::{
-    ClientConfig, ServerConfig,
+    ClientConfig, ConfigBuilder, RootCertStore, ServerConfig,
+    client::WantsClientCert,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer},
     server::{ClientHello, ResolvesServerCert},
@@ -153,7 +154,6 @@ pub fn server_config(certificate: Arc<ServingCertificate>, clients: &ClientCaVer
 /// Never: the provider knows both protocol versions.
 pub fn client_config(authorities: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, Error> {
     const WHAT: &str = "the bundle of authorities";
-    let unusable = |what, error: rustls::Error| Error::Unusable { what, reason: error.to_string() };
     let verifier = BundleVerifier::new(certificates(WHAT, authorities)?)
         .map_err(|reason| Error::Unusable { what: WHAT, reason })?;
     let builder = ClientConfig::builder_with_provider(provider())
@@ -161,16 +161,37 @@ pub fn client_config(authorities: &[u8], own: Option<&Identity>) -> Result<Arc<C
         .expect("ring supports both versions")
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
-    let config = match own {
-        None => builder.with_no_client_auth(),
-        Some(own) => {
-            let (chain, key) = chain_and_key("the client certificate", own)?;
-            builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|error| unusable("the client certificate", error))?
-        }
-    };
-    Ok(Arc::new(config))
+    authenticated(builder, own)
+}
+
+/// As [`client_config`], with roots that were read elsewhere: those of the system.
+///
+/// # Errors
+/// When the client certificate cannot be read, or does not belong to its key.
+///
+/// # Panics
+/// Never: the provider knows both protocol versions.
+pub fn client_config_with_roots(
+    roots: RootCertStore,
+    own: Option<&Identity>,
+) -> Result<Arc<ClientConfig>, Error> {
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13, &TLS12])
+        .expect("ring supports both versions")
+        .with_root_certificates(roots);
+    authenticated(builder, own)
+}
+
+/// Gives a client the certificate that it shows, if it has one.
+fn authenticated(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    own: Option<&Identity>,
+) -> Result<Arc<ClientConfig>, Error> {
+    const WHAT: &str = "the client certificate";
+    let Some(own) = own else { return Ok(Arc::new(builder.with_no_client_auth())) };
+    let (chain, key) = chain_and_key(WHAT, own)?;
+    let config = builder.with_client_auth_cert(chain, key);
+    config.map(Arc::new).map_err(|error| Error::Unusable { what: WHAT, reason: error.to_string() })
 }
 
 #[cfg(test)]

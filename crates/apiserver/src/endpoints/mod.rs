@@ -82,7 +82,11 @@ fn route(path: &str) -> &str {
 fn is_own(path: &str) -> bool {
     let is_page = matches!(
         path,
-        "/" | "/version" | "/metrics" | backup::PATH | "/openid/v1/jwks" | "/.well-known/openid-configuration"
+        "/" | "/version"
+            | "/metrics"
+            | backup::PATH
+            | "/openid/v1/jwks"
+            | "/.well-known/openid-configuration"
     );
     is_page || path.starts_with("/openapi/") || health::endpoint(path).is_some()
 }

@@ -44,6 +44,7 @@ use http::{HeaderMap, Response};
 use model::ObjectKey;
 use model::error::Error;
 use model::kinds::Writer;
+use tokio::time::Instant;
 
 use crate::api::ApiServer;
 use crate::audit::Trail;
@@ -73,6 +74,15 @@ pub(crate) struct Call {
     pub warnings: Warnings,
     /// What the audit log is told.
     pub trail: Trail,
+    /// When the request ends in any case; none for what the server does by itself.
+    pub deadline: Option<Instant>,
+}
+
+/// What a request carries with it beside what it asks for.
+pub(crate) struct Context<'a> {
+    pub warnings: &'a Warnings,
+    pub trail: &'a Trail,
+    pub deadline: Option<Instant>,
 }
 
 impl Call {
@@ -100,6 +110,7 @@ impl Call {
             form: self.form,
             warnings: self.warnings.clone(),
             trail: self.trail.clone(),
+            deadline: self.deadline,
         }
     }
 
@@ -125,7 +136,6 @@ impl Call {
     fn dedup_owners(&self, object: &mut Object, when: &str) {
         let doubled = metadata::take_doubled_owners(object);
         if !doubled.is_empty() {
-            let when = if self.is_patch() { " after mutating admission happens" } else { "" };
             let beginning = format!(
                 ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed:"
             );
@@ -156,7 +166,7 @@ pub(crate) async fn dispatch(
     query: Query,
     headers: HeaderMap,
     body: Bytes,
-    (warnings, trail): (&Warnings, &Trail),
+    Context { warnings, trail, deadline }: Context<'_>,
 ) -> Result<Response<Body>, Error> {
     let (resource_type, definition) = find(api, verb, &place, (warnings, trail))?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
@@ -177,6 +187,7 @@ pub(crate) async fn dispatch(
         form,
         warnings: warnings.clone(),
         trail: trail.clone(),
+        deadline,
     };
     for _ in 1..DEFINITION_ATTEMPTS {
         let Some(definition) = call.definition.clone().filter(|_| verb.is_mutating()) else { break };
@@ -212,6 +223,7 @@ pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option
         form: Form::STORED,
         warnings: Warnings::default(),
         trail: Trail::default(),
+        deadline: None,
     })
 }
 

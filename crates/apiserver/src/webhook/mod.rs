@@ -1,56 +1,83 @@
 //! Webhooks: JSON documents that are sent to other servers over HTTPS, and their answers.
 
 mod connection;
+mod pool;
 mod services;
 mod target;
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::response::Parts;
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::client::conn::http1::SendRequest;
+use process::pki::Identity;
 use rustls::ClientConfig;
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+
+use connection::Failure;
+use pool::{Lease, Pool};
 
 pub(crate) use services::Services;
 pub(crate) use target::Target;
 
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 64 << 20;
-/// How many connections that nobody uses are kept.
-const IDLE: usize = 8;
+/// For how long the addresses of a webhook are taken as known.
+const ADDRESSES_KNOWN: Duration = Duration::from_secs(5);
 
-/// A client of one webhook. Connections are kept and used again.
+/// The credentials that an operator configured for a webhook. They have no `Debug`: nothing logs them.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    /// The certificate that the client shows, with its key.
+    pub identity: Option<Identity>,
+    /// The header `Authorization`.
+    pub authorization: Option<HeaderValue>,
+}
+
+/// The addresses of a webhook, and when they were looked up.
+type Known = Option<(Instant, Arc<[SocketAddr]>)>;
+
+/// A client of one webhook. Connections are kept, used again, and spread over the webhook's addresses.
 pub(crate) struct Webhook {
     target: Target,
     services: Services,
     tls: Result<Arc<ClientConfig>, String>,
+    authorization: Option<HeaderValue>,
     timeout: Duration,
-    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
-    /// One for each connection; they end with the client.
-    connections: Mutex<JoinSet<()>>,
+    known: Mutex<Known>,
+    pool: Pool,
 }
 
 impl Webhook {
     /// Trusts the authorities of `bundle`, or those of the system where that is empty.
-    pub fn new(target: Target, bundle: &[u8], timeout: Duration, services: &Services) -> Self {
-        let tls = connection::trusting(bundle);
-        let (idle, connections) = (Mutex::new(Vec::new()), Mutex::new(JoinSet::new()));
-        Self { target, services: services.clone(), tls, timeout, idle, connections }
+    pub fn new(
+        target: Target,
+        bundle: &[u8],
+        timeout: Duration,
+        services: &Services,
+        credentials: Credentials,
+    ) -> Self {
+        let tls = connection::trusting(bundle, credentials.identity.as_ref());
+        let (services, authorization) = (services.clone(), credentials.authorization);
+        Self { target, services, tls, authorization, timeout, known: Mutex::default(), pool: Pool::default() }
     }
 
-    /// Sends a document and gives the answer, if that is a success.
+    /// Sends a document and gives the answer, if that is a success. The call ends after the webhook's own time, or at the deadline of
+    /// the request that it is made for, whichever comes first; the webhook is told in whole seconds.
     ///
     /// # Errors
     /// Why there is no answer, in words for the client of this server.
-    pub async fn post(&self, document: Bytes) -> Result<Bytes, String> {
-        let address = format!("{}?timeout={}s", self.target.address(), self.timeout.as_secs());
+    pub async fn post(&self, document: Bytes, deadline: Option<Instant>) -> Result<Bytes, String> {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let limit = left.map_or(self.timeout, |left| left.min(self.timeout));
+        let seconds = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
+        let query = format!("?timeout={seconds}s");
+        let address = format!("{}{query}", self.target.address());
         // Boxed: nearly every request could come here, and few do.
-        match timeout(self.timeout, Box::pin(self.exchange(document))).await {
+        match timeout(limit, Box::pin(self.exchange(document, &query))).await {
             Ok(Ok((head, body))) if head.status == StatusCode::OK => Ok(body),
             Ok(Ok((head, body))) => Err(refusal(&head, &body)),
             Ok(Err(reason)) => Err(format!("Post {address:?}: {reason}")),
@@ -58,62 +85,83 @@ impl Webhook {
         }
     }
 
-    async fn exchange(&self, document: Bytes) -> Result<(Parts, Bytes), String> {
-        let (mut connection, is_used) = match self.take_idle() {
-            Some(connection) => (connection, true),
-            None => (self.connect().await?, false),
-        };
-        let answer = match connection.send_request(self.request(document.clone())?).await {
+    async fn exchange(&self, document: Bytes, query: &str) -> Result<(Parts, Bytes), String> {
+        let _place = self.pool.place().await;
+        let mut lease = self.connection(false).await?;
+        let request = self.request(document.clone(), query, lease.is_http2())?;
+        let answer = match lease.send(request).await {
             Ok(answer) => answer,
-            // The other side may have closed a connection that was not used for a while; then nobody has seen the request.
-            Err(error) if is_used && (error.is_canceled() || error.is_closed()) => {
-                connection = self.connect().await?;
-                connection.send_request(self.request(document)?).await.map_err(|error| error.to_string())?
+            // The other side has closed a kept connection and has seen nothing of the request; any other one may have had effects.
+            Err(Failure::Unsent(_)) if lease.is_reused => {
+                drop(lease);
+                lease = self.connection(true).await?;
+                let request = self.request(document, query, lease.is_http2())?;
+                lease.send(request).await.map_err(Failure::into_reason)?
             }
-            Err(error) => return Err(error.to_string()),
+            Err(failure) => return Err(failure.into_reason()),
         };
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER).collect().await.map_err(|error| error.to_string())?;
-        self.keep(connection);
+        lease.give_back();
         Ok((head, body.to_bytes()))
     }
 
-    fn request(&self, document: Bytes) -> Result<Request<Full<Bytes>>, String> {
-        let path = format!("{}?timeout={}s", self.target.path, self.timeout.as_secs());
-        Request::builder()
+    fn request(&self, document: Bytes, query: &str, is_http2: bool) -> Result<Request<Full<Bytes>>, String> {
+        let mut request = Request::builder()
             .method(Method::POST)
-            .uri(path)
-            .header(header::HOST, self.target.authority())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
-            .header(header::USER_AGENT, "kube-apiserver-admission")
-            .body(Full::new(document))
-            .map_err(|error| error.to_string())
-    }
-
-    fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| idle.pop()).find(|connection| !connection.is_closed())
-    }
-
-    fn keep(&self, connection: SendRequest<Full<Bytes>>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE && !connection.is_closed() {
-            idle.push(connection);
-        }
-    }
-
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
-        let tls = self.tls.clone()?;
-        let place = match &self.target.service {
-            Some((namespace, name)) => self.services.find(namespace, name, self.target.port).await?,
-            None => (self.target.host.clone(), self.target.port),
+            .header(header::USER_AGENT, "kube-apiserver-admission");
+        // HTTP/2 takes the authority from the address, HTTP/1.1 from a header.
+        request = match is_http2 {
+            true => request.uri(format!("{}{query}", self.target.address())),
+            false => request
+                .uri(format!("{}{query}", self.target.path))
+                .header(header::HOST, self.target.authority()),
         };
-        let (sender, driving) = connection::open(&self.target, place, tls).await?;
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        while connections.try_join_next().is_some() {}
-        connections.spawn(driving);
-        Ok(sender)
+        if let Some(authorization) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, authorization.clone());
+        }
+        request.body(Full::new(document)).map_err(|error| error.to_string())
+    }
+
+    async fn connection(&self, is_fresh: bool) -> Result<Lease<'_>, String> {
+        let tls = self.tls.as_ref().map_err(Clone::clone)?;
+        let addresses = self.addresses().await?;
+        let connection = self.pool.connection((&addresses, &self.target.host), tls, is_fresh).await;
+        if connection.is_err() {
+            // They may have moved.
+            *self.known() = None;
+        }
+        connection
+    }
+
+    /// The addresses of the webhook: of the endpoints of a service, or those that its name has.
+    async fn addresses(&self) -> Result<Arc<[SocketAddr]>, String> {
+        let known = self.known().clone();
+        if let Some((_, addresses)) = known.filter(|(when, _)| when.elapsed() < ADDRESSES_KNOWN) {
+            return Ok(addresses);
+        }
+        let places = match &self.target.service {
+            Some((namespace, name)) => self.services.find(namespace, name, self.target.port).await?,
+            None => vec![(self.target.host.clone(), self.target.port)],
+        };
+        let mut addresses = Vec::new();
+        for (host, port) in places {
+            if let Ok(ip) = host.parse::<IpAddr>() {
+                addresses.push(SocketAddr::new(ip, port));
+                continue;
+            }
+            let found = tokio::net::lookup_host((host.as_str(), port)).await;
+            addresses.extend(found.map_err(|error| format!("dial tcp {host}:{port}: {error}"))?);
+        }
+        let addresses: Arc<[SocketAddr]> = addresses.into();
+        *self.known() = Some((Instant::now(), Arc::clone(&addresses)));
+        Ok(addresses)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

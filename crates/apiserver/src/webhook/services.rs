@@ -1,4 +1,4 @@
-//! Where a service is: the address of one of its endpoints. There is no name server to ask, and nothing that forwards the
+//! Where a service is: the addresses of its endpoints. There is no name server to ask, and nothing that forwards the
 //! addresses of services.
 
 use model::selector::{Requirement, Target, Test};
@@ -8,6 +8,8 @@ use store::{ListQuery, Store};
 
 /// Slices of one service that are looked at.
 const SLICES: usize = 100;
+/// Endpoints of one service that are called.
+const ENDPOINTS: usize = 256;
 
 /// Finds services.
 #[derive(Clone, Default)]
@@ -19,11 +21,11 @@ impl Services {
         Self(Some(store.clone()))
     }
 
-    /// A host and a port where a port of a service is served.
+    /// Hosts and ports where a port of a service is served.
     ///
     /// # Errors
-    /// Why there is none, in words for the client of this server.
-    pub async fn find(&self, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
+    /// Why there are none, in words for the client of this server.
+    pub async fn find(&self, namespace: &str, name: &str, port: u16) -> Result<Vec<(String, u16)>, String> {
         let missing = || format!("service {name:?} not found");
         let store = self.0.as_ref().ok_or_else(missing)?;
         let key = ObjectKey::new(&Resource::new("", "services"), namespace, name);
@@ -31,7 +33,7 @@ impl Services {
         let service: Value = serde_json::from_slice(&found.value).map_err(|error| error.to_string())?;
         let spec = &service["spec"];
         if spec["type"] == "ExternalName" {
-            return Ok((spec["externalName"].as_str().unwrap_or_default().to_owned(), port));
+            return Ok(vec![(spec["externalName"].as_str().unwrap_or_default().to_owned(), port)]);
         }
         let ports = spec["ports"].as_array().into_iter().flatten();
         let Some(served) = ports.into_iter().find(|served| served["port"] == port) else {
@@ -39,8 +41,12 @@ impl Services {
         };
         let port_name = served["name"].as_str().unwrap_or_default();
         let slices = self.slices(store, namespace, name).await?;
-        let found = slices.iter().find_map(|slice| endpoint(slice, port_name));
-        found.ok_or_else(|| format!("no endpoints available for service {name:?}"))
+        let found: Vec<_> =
+            slices.iter().flat_map(|slice| endpoints(slice, port_name)).take(ENDPOINTS).collect();
+        if found.is_empty() {
+            return Err(format!("no endpoints available for service {name:?}"));
+        }
+        Ok(found)
     }
 
     async fn slices(&self, store: &Store, namespace: &str, name: &str) -> Result<Vec<Value>, String> {
@@ -62,14 +68,15 @@ impl Services {
     }
 }
 
-/// An endpoint of a slice that is ready, and the number of a port there.
-fn endpoint(slice: &Value, port_name: &str) -> Option<(String, u16)> {
+/// The endpoints of a slice that are ready, with the number of a port there.
+fn endpoints(slice: &Value, port_name: &str) -> Vec<(String, u16)> {
     let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == port_name;
-    let port = slice["ports"].as_array()?.iter().find(named)?;
-    let port = u16::try_from(port["port"].as_u64()?).ok()?;
-    let is_ready = |endpoint: &&Value| endpoint["conditions"]["ready"] != false;
-    let endpoint = slice["endpoints"].as_array()?.iter().find(is_ready)?;
-    Some((endpoint["addresses"].get(0)?.as_str()?.to_owned(), port))
+    let port = slice["ports"].as_array().and_then(|ports| ports.iter().find(named));
+    let port = port.and_then(|port| u16::try_from(port["port"].as_u64()?).ok());
+    let Some(port) = port else { return Vec::new() };
+    let all = slice["endpoints"].as_array().into_iter().flatten();
+    let ready = all.filter(|endpoint| endpoint["conditions"]["ready"] != false);
+    ready.filter_map(|endpoint| Some((endpoint["addresses"].get(0)?.as_str()?.to_owned(), port))).collect()
 }
 
 #[cfg(test)]
@@ -78,16 +85,18 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_endpoint_that_is_ready_is_taken() {
+    fn endpoints_that_are_ready_are_taken() {
         let slice = json!({
             "ports": [{"name": "other", "port": 1}, {"name": "https", "port": 8443}],
             "endpoints": [
                 {"addresses": ["10.0.0.1"], "conditions": {"ready": false}},
                 {"addresses": ["10.0.0.2", "10.0.0.3"]},
+                {"addresses": ["10.0.0.4"], "conditions": {"ready": true}},
             ],
         });
-        assert_eq!(endpoint(&slice, "https"), Some(("10.0.0.2".to_owned(), 8443)));
-        assert_eq!(endpoint(&slice, "none"), None);
-        assert_eq!(endpoint(&json!({"ports": [{"port": 1}], "endpoints": []}), ""), None);
+        let expected = ["10.0.0.2", "10.0.0.4"].map(|address| (address.to_owned(), 8443));
+        assert_eq!(endpoints(&slice, "https"), expected);
+        assert_eq!(endpoints(&slice, "none"), []);
+        assert_eq!(endpoints(&json!({"ports": [{"port": 1}], "endpoints": []}), ""), []);
     }
 }

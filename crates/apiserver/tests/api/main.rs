@@ -31,4 +31,5 @@ mod views;
 mod walk;
 mod watches;
 mod webhook;
+mod webhook_client;
 mod webhooks;

@@ -282,7 +282,8 @@ fn request() -> String {
     use base64::Engine as _;
     let key = rcgen::KeyPair::generate().unwrap();
     let parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
-    let pem = parameters.serialize_request(&key).unwrap().pem().unwrap();
+    let request = parameters.serialize_request(&key).unwrap();
+    let pem = x509::pem::encode("CERTIFICATE REQUEST", request.der());
     base64::engine::general_purpose::STANDARD.encode(pem)
 }
 

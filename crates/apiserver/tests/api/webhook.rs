@@ -13,11 +13,12 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use process::pki::Pki;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use process::pki::{Identity, Pki};
 use process::tls::{ClientCaVerifier, ServingCertificate, server_config};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -27,48 +28,112 @@ type Answers = Arc<Mutex<Box<dyn Fn(&str, &Value) -> Value + Send>>>;
 /// What was sent, and where.
 type Seen = Arc<Mutex<Vec<(String, Value)>>>;
 
+/// What a webhook sees of a call beside its document.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub version: http::Version,
+    pub query: String,
+    pub authorization: String,
+    pub has_certificate: bool,
+}
+
 /// A webhook that runs as long as the test.
 pub struct Webhook {
     pub address: SocketAddr,
     bundle: String,
     answers: Answers,
+    /// Connections that were opened, and those that are open.
     pub connections: Arc<AtomicUsize>,
+    pub open: Arc<AtomicUsize>,
     pub seen: Seen,
-    _tasks: JoinSet<()>,
+    pub heads: Arc<Mutex<Vec<Head>>>,
+    hanging_up: Arc<Notify>,
+    tasks: JoinSet<()>,
+}
+
+/// What the tasks of a webhook share.
+#[derive(Clone)]
+struct Shared {
+    acceptor: TlsAcceptor,
+    answers: Answers,
+    open: Arc<AtomicUsize>,
+    seen: Seen,
+    heads: Arc<Mutex<Vec<Head>>>,
 }
 
 impl Webhook {
-    /// One that answers like this.
+    /// One that answers like this over HTTP/1.1.
     pub async fn start(answer: impl Fn(&str, &Value) -> Value + Send + 'static) -> Self {
+        Self::offering(&["http/1.1"], answer).await
+    }
+
+    /// One that offers these protocols.
+    pub async fn offering(
+        protocols: &[&str],
+        answer: impl Fn(&str, &Value) -> Value + Send + 'static,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let pki = Pki::ensure(folder.path(), "127.0.0.1", SystemTime::now()).unwrap();
-        let certificate = Arc::new(ServingCertificate::new(&pki.server).unwrap());
+        Self::with(&pki.server, &pki.ca, protocols, answer).await
+    }
+
+    /// One with this certificate, which clients trust by this bundle.
+    pub async fn with(
+        identity: &Identity,
+        bundle: &str,
+        protocols: &[&str],
+        answer: impl Fn(&str, &Value) -> Value + Send + 'static,
+    ) -> Self {
+        let certificate = Arc::new(ServingCertificate::new(identity).unwrap());
         let mut config = (*server_config(certificate, &ClientCaVerifier::nobody())).clone();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answers: Answers = Arc::new(Mutex::new(Box::new(answer)));
-        let (connections, seen) = (Arc::new(AtomicUsize::new(0)), Seen::default());
+        let shared = Shared {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            answers: answers.clone(),
+            open: Arc::default(),
+            seen: Seen::default(),
+            heads: Arc::default(),
+        };
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (open, seen, heads) = (shared.open.clone(), shared.seen.clone(), shared.heads.clone());
         let mut tasks = JoinSet::new();
-        let (served, counted, noted) = (answers.clone(), connections.clone(), seen.clone());
+        let (counted, hanging_up) = (connections.clone(), Arc::new(Notify::new()));
+        let hang_up = hanging_up.clone();
         tasks.spawn(async move {
-            let mut open = JoinSet::new();
+            let mut running = JoinSet::new();
             loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                counted.fetch_add(1, Ordering::Relaxed);
-                let (acceptor, answers, seen) = (acceptor.clone(), served.clone(), noted.clone());
-                open.spawn(async move {
-                    let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let service =
-                        service_fn(move |request| answer_one(request, answers.clone(), seen.clone()));
-                    let connection = hyper::server::conn::http1::Builder::new();
-                    let _ = connection.serve_connection(TokioIo::new(stream), service).await;
-                });
+                tokio::select! {
+                    accepted = listener.accept() => {
+                        counted.fetch_add(1, Ordering::SeqCst);
+                        running.spawn(serve(shared.clone(), accepted.unwrap().0));
+                    }
+                    () = hang_up.notified() => running.shutdown().await,
+                }
             }
         });
-        let bundle = STANDARD.encode(&pki.ca);
-        Self { address, bundle, answers, connections, seen, _tasks: tasks }
+        let bundle = STANDARD.encode(bundle);
+        Self { address, bundle, answers, connections, open, seen, heads, hanging_up, tasks }
+    }
+
+    /// Closes all connections, and takes others.
+    pub async fn hang_up(&self) {
+        self.hanging_up.notify_one();
+        while self.open.load(Ordering::SeqCst) > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Closes all connections and takes no more.
+    pub async fn stop(&mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    /// The heads of the calls since this was asked last.
+    pub fn take_heads(&self) -> Vec<Head> {
+        std::mem::take(&mut *self.heads.lock().unwrap())
     }
 
     /// How clients find it, at a path.
@@ -87,15 +152,58 @@ impl Webhook {
     }
 }
 
+async fn serve(shared: Shared, stream: TcpStream) {
+    let Ok(stream) = shared.acceptor.accept(stream).await else { return };
+    let _open = Open::new(&shared.open);
+    let session = stream.get_ref().1;
+    let has_certificate = session.peer_certificates().is_some_and(|chain| !chain.is_empty());
+    let is_http2 = session.alpn_protocol() == Some(b"h2");
+    let service = service_fn(move |request| answer_one(request, shared.clone(), has_certificate));
+    if is_http2 {
+        let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+        let _ = connection.serve_connection(TokioIo::new(stream), service).await;
+    } else {
+        let connection = hyper::server::conn::http1::Builder::new();
+        let _ = connection.serve_connection(TokioIo::new(stream), service).await;
+    }
+}
+
+/// Counts a connection while it is open, however it ends.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A call to `/hang` is never answered.
 async fn answer_one(
     request: Request<Incoming>,
-    answers: Answers,
-    seen: Seen,
+    shared: Shared,
+    has_certificate: bool,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
+    let authorization = request.headers().get("authorization");
+    shared.heads.lock().unwrap().push(Head {
+        version: request.version(),
+        query: request.uri().query().unwrap_or_default().to_owned(),
+        authorization: authorization.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default(),
+        has_certificate,
+    });
+    if path == "/hang" {
+        std::future::pending::<()>().await;
+    }
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let review: Value = serde_json::from_slice(&body).unwrap();
-    let answer = answers.lock().unwrap()(&path, &review);
-    seen.lock().unwrap().push((path, review));
+    let answer = shared.answers.lock().unwrap()(&path, &review);
+    shared.seen.lock().unwrap().push((path, review));
     Ok(Response::new(Full::new(answer.to_string().into())))
 }

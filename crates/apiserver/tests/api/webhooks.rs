@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::client::{CONFIGMAPS, Client};
 use crate::webhook::Webhook;
 
-const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
-const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+pub const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+pub const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 /// An answer to a review.
-fn answer(review: &Value, response: Value) -> Value {
+pub fn answer(review: &Value, response: Value) -> Value {
     let mut answer = json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
         "response": {"uid": review["request"]["uid"], "allowed": true},
@@ -27,7 +27,7 @@ fn patch(review: &Value, steps: Value) -> Value {
 }
 
 /// Labels objects with the path that they were sent to, and denies those with a label `deny`.
-fn usual(path: &str, review: &Value) -> Value {
+pub fn usual(path: &str, review: &Value) -> Value {
     let object = &review["request"]["object"];
     match path {
         "/allow" => answer(review, json!({})),
@@ -47,7 +47,7 @@ fn usual(path: &str, review: &Value) -> Value {
     }
 }
 
-fn hook(webhook: &Webhook, name: &str, path: &str) -> Value {
+pub fn hook(webhook: &Webhook, name: &str, path: &str) -> Value {
     json!({
         "name": format!("{name}.example.io"), "clientConfig": webhook.config(path), "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -58,11 +58,11 @@ fn hook(webhook: &Webhook, name: &str, path: &str) -> Value {
     })
 }
 
-async fn configure(client: &Client, kind: &str, name: &str, hooks: Vec<Value>) {
+pub async fn configure(client: &Client, kind: &str, name: &str, hooks: Vec<Value>) {
     client.create(kind, &json!({"metadata": {"name": name}, "webhooks": hooks})).await;
 }
 
-fn map(name: &str) -> Value {
+pub fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"a": "1"}})
 }
 

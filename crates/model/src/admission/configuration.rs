@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Object;
+use super::kubeconfig::Users;
 use crate::error::{FieldError, quote};
 use crate::json::parse_yaml;
 use crate::pod_security::{self, ConfigurationError};
@@ -10,13 +11,16 @@ use crate::pod_security::{self, ConfigurationError};
 const VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"];
 const POD_SECURITY_GROUP: &str = "pod-security.admission.config.k8s.io/";
 const POD_SECURITY_VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-const WEBHOOKS: [&str; 2] = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"];
 
 /// What an operator says of admission plugins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionConfiguration {
     /// Of `PodSecurity`.
     pub pod_security: pod_security::Configuration,
+    /// The credentials with which mutating webhooks are called.
+    pub mutating_webhook_users: Users,
+    /// The credentials with which validating webhooks are called.
+    pub validating_webhook_users: Users,
     /// What has no effect, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -57,12 +61,12 @@ impl AdmissionConfiguration {
                     .and_then(|file| document(&file))
                     .map_err(|problem| cannot(name, &problem))?,
             };
-            configuration.plugin(name, &own)?;
+            configuration.plugin(name, &own, load)?;
         }
         Ok(configuration)
     }
 
-    fn plugin(&mut self, name: &str, own: &Object) -> Result<(), String> {
+    fn plugin(&mut self, name: &str, own: &Object, load: Load<'_>) -> Result<(), String> {
         let failed = |problem: String| cannot(name, &problem);
         match name {
             "PodSecurity" => {
@@ -73,7 +77,12 @@ impl AdmissionConfiguration {
                 named(own, is_known).map_err(failed)?;
                 self.pod_security = pod_security::Configuration::read(own).map_err(pod_security_problem)?;
             }
-            _ if WEBHOOKS.contains(&name) => webhooks(own).map_err(failed)?,
+            "MutatingAdmissionWebhook" => {
+                self.mutating_webhook_users = webhook_users(own, load).map_err(failed)?;
+            }
+            "ValidatingAdmissionWebhook" => {
+                self.validating_webhook_users = webhook_users(own, load).map_err(failed)?;
+            }
             "ResourceQuota" => quota(own).map_err(failed)?,
             _ => return Err(failed("it takes no configuration here".to_owned())),
         }
@@ -144,18 +153,18 @@ fn only(object: &Object, path: &str, fields: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Webhooks are called without credentials: who configures some must not believe that they are used.
-fn webhooks(own: &Object) -> Result<(), String> {
+/// The users of the kubeconfig that a `WebhookAdmissionConfiguration` names.
+fn webhook_users(own: &Object, load: Load<'_>) -> Result<Users, String> {
     named(own, |version, kind| {
         version.starts_with("apiserver.config.k8s.io/") && kind == "WebhookAdmissionConfiguration"
     })?;
     only(own, "", &["apiVersion", "kind", "kubeConfigFile"])?;
     match own.get("kubeConfigFile").and_then(Value::as_str).unwrap_or_default() {
-        "" => Ok(()),
+        "" => Ok(Users::default()),
         file if !file.starts_with('/') => {
             Err(format!("kubeConfigFile: Invalid value: {}: must be an absolute file path", quote(file)))
         }
-        _ => Err("kubeConfigFile: webhooks are called without credentials here".to_owned()),
+        file => Users::read(file, load),
     }
 }
 

@@ -170,7 +170,7 @@ flags! {
     }
     "Admission" {
         "admission-control": List, Deprecated("Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version."), "exactly these plugins, in place of the usual ones";
-        "admission-control-config-file": Text, Honoured, "file with an AdmissionConfiguration: what a plugin does not have here is refused";
+        "admission-control-config-file": Text, Honoured, "file with an AdmissionConfiguration: Pod Security, and credentials for webhooks by kubeConfigFile";
         "default-not-ready-toleration-seconds": Number, Missing("300", "it is 300 seconds"), "how long Pods stay on a node that is not ready [300]";
         "default-unreachable-toleration-seconds": Number, Missing("300", "it is 300 seconds"), "how long Pods stay on a node that cannot be reached [300]";
         "disable-admission-plugins": List, Honoured, "plugins to switch off";

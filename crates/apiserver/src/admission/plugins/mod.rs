@@ -50,7 +50,11 @@ impl Built {
     }
 
     fn webhooks(&mut self, is_mutating: bool) -> Arc<dyn Plugin> {
-        let webhooks = Webhooks::new(is_mutating, &self.services);
+        let users = match is_mutating {
+            true => self.configuration.mutating_webhook_users.clone(),
+            false => self.configuration.validating_webhook_users.clone(),
+        };
+        let webhooks = Webhooks::new(is_mutating, &self.services, users);
         self.followed.push(webhooks.followed());
         Arc::new(webhooks)
     }

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+use model::admission::kubeconfig::{User, Users};
 use model::policies::{Conditions, Criteria};
+use process::pki::Identity;
 use serde_json::{Map, Value};
 
 use crate::registry::Object;
-use crate::webhook::{Services, Target, Webhook};
+use crate::webhook::{Credentials, Services, Target, Webhook};
 
 /// How long a webhook may take that says nothing of it.
 const DEFAULT_SECONDS: u64 = 10;
@@ -35,14 +38,19 @@ pub(super) struct Hook {
 }
 
 /// The webhooks of a configuration, in its order.
-pub(super) fn read(configuration: &str, object: &Object, services: &Services) -> Vec<Arc<Hook>> {
+pub(super) fn read(
+    configuration: &str,
+    object: &Object,
+    services: &Services,
+    users: &Users,
+) -> Vec<Arc<Hook>> {
     let hooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
     let hooks = hooks.filter_map(Value::as_object).enumerate();
-    hooks.map(|(at, hook)| Arc::new(Hook::read((configuration, at), hook, services))).collect()
+    hooks.map(|(at, hook)| Arc::new(Hook::read((configuration, at), hook, services, users))).collect()
 }
 
 impl Hook {
-    fn read((configuration, at): (&str, usize), hook: &Object, services: &Services) -> Self {
+    fn read((configuration, at): (&str, usize), hook: &Object, services: &Services, users: &Users) -> Self {
         let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
         let config = hook.get("clientConfig").unwrap_or(&Value::Null);
         let bundle = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
@@ -62,9 +70,29 @@ impl Hook {
             has_side_effects: !["None", "NoneOnDryRun"].contains(&text("sideEffects")),
             is_reinvoked: text("reinvocationPolicy") == "IfNeeded",
             review,
-            webhook: Target::read(config).map(|target| Webhook::new(target, &bundle, timeout, services)),
+            webhook: Target::read(config).and_then(|target| {
+                let credentials = credentials(users.of(&target.host, target.port))?;
+                Ok(Webhook::new(target, &bundle, timeout, services, credentials))
+            }),
         }
     }
+}
+
+/// The credentials of a user as requests carry them.
+fn credentials(user: Option<&User>) -> Result<Credentials, String> {
+    let Some(user) = user else { return Ok(Credentials::default()) };
+    let value = match &user.basic {
+        Some((name, password)) => Some(format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))),
+        None => (!user.token.is_empty()).then(|| format!("Bearer {}", user.token)),
+    };
+    let header = |value: String| HeaderValue::try_from(value);
+    let authorization = value.map(header).transpose();
+    let mut authorization =
+        authorization.map_err(|_| "the configured credentials cannot be sent in a header".to_owned())?;
+    authorization.iter_mut().for_each(|value| value.set_sensitive(true));
+    let identity = user.certificate.clone();
+    let identity = identity.map(|(certificate, key)| Identity { certificate, key });
+    Ok(Credentials { identity, authorization })
 }
 
 /// Policies say the same with other words.

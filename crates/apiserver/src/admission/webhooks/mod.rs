@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures::future::join_all;
+use model::admission::kubeconfig::Users;
 use model::error::Error;
 use model::patch::json::apply_telling;
 use model::policies::{Input, Matched, MatchedResource};
@@ -87,10 +88,12 @@ enum Refused {
 }
 
 impl Webhooks {
-    pub fn new(is_mutating: bool, services: &Services) -> Self {
+    /// With the credentials with which an operator wants webhooks to be called.
+    pub fn new(is_mutating: bool, services: &Services, users: Users) -> Self {
         let plural = if is_mutating { EXEMPT[1] } else { EXEMPT[0] };
         let services = services.clone();
-        let read = move |key: &ObjectKey, object: Object| Some(hook::read(&key.name, &object, &services));
+        let read =
+            move |key: &ObjectKey, object: Object| Some(hook::read(&key.name, &object, &services, &users));
         let configurations = Mirror::new(Resource::new(GROUP, plural), read);
         Self { is_mutating, configurations, index: RwLock::default() }
     }
@@ -325,7 +328,7 @@ async fn call(
     let webhook = webhook.map_err(|error| Refused::Failed(format!("could not get REST client: {error}")))?;
     let uid = uuid::Uuid::new_v4().to_string();
     let document = review::document(request, asked, version, &uid).to_string();
-    let answer = webhook.post(document.into()).await;
+    let answer = webhook.post(document.into(), request.call.deadline).await;
     let answer = answer.map_err(|error| Refused::Failed(format!("failed to call webhook: {error}")))?;
     let answer = review::read(&answer, &uid, version, is_mutating).map_err(Refused::Failed)?;
     for (key, value) in &answer.annotations {

@@ -9,7 +9,7 @@ use model::error::Error;
 use serde_json::{Value, json};
 
 use crate::registry::Object;
-use crate::webhook::{Services, Target, Webhook};
+use crate::webhook::{Credentials, Services, Target, Webhook};
 
 /// How long a webhook may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,7 +37,8 @@ impl Conversion {
         let review =
             version.filter_map(|version| ["v1", "v1beta1"].into_iter().find(|known| *known == version));
         Self::Webhook(Box::new(Converter {
-            webhook: Target::read(config).map(|target| Webhook::new(target, &bundle, TIMEOUT, services)),
+            webhook: Target::read(config)
+                .map(|target| Webhook::new(target, &bundle, TIMEOUT, services, Credentials::default())),
             review: review.into_iter().next(),
         }))
     }
@@ -68,7 +69,7 @@ impl Converter {
             "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}},
         });
         let webhook = self.webhook.as_ref().map_err(|problem| failed(format!("failed: {problem}")))?;
-        let answer = webhook.post(Bytes::from(document.to_string())).await;
+        let answer = webhook.post(Bytes::from(document.to_string()), None).await;
         let answer = answer.map_err(|problem| failed(format!("failed: {problem}")))?;
         let converted =
             converted(&answer, review, &uid).map_err(|problem| failed(format!("failed: {problem}")))?;
