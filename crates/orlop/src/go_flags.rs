@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Time,
     /// An IP address.
     Address,
-    /// Texts with commas between; a second flag adds to the first.
+    /// Texts with commas between; to kube-apiserver, a second flag adds to the first.
     List,
     /// One text; a second flag adds another.
     Each,
@@ -94,7 +94,7 @@ pub(crate) struct Given {
     pub(crate) help: bool,
     /// The value of `--version`, `true` where it has none.
     pub(crate) version: Option<String>,
-    /// What is no flag.
+    /// Words that are no flags. Empty ones, which scripts with unset variables pass, mean nothing.
     pub(crate) rest: Vec<String>,
 }
 
@@ -113,10 +113,16 @@ pub(crate) enum BadArguments {
     NoValue(String),
     #[error("invalid argument \"{value}\" for \"{flag}\" flag: {reason}")]
     Value { flag: String, value: String, reason: String },
-    #[error("\"kube-apiserver\" does not take any arguments, got {0:?}")]
+    #[error("\"kube-apiserver\" does not take any arguments, got {}", go_list(.0))]
     Words(Vec<String>),
     #[error("invalid value \"{value}\" for flag -{flag}: parse error")]
     StandardValue { flag: String, value: String },
+}
+
+/// Texts as Go's verb `%q` writes them.
+fn go_list(texts: &[String]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+    format!("[{}]", quoted.join(" "))
 }
 
 /// Reads arguments by a table. Values are checked; files are not opened.
@@ -128,6 +134,10 @@ pub(crate) fn parse(
     let mut given = Given { values: Vec::new(), help: false, version: None, rest: Vec::new() };
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
+        // Go's own parser would stop here.
+        if argument.is_empty() && dialect == Dialect::Standard {
+            continue;
+        }
         if argument == "--" {
             given.rest.extend(arguments);
             break;
@@ -154,11 +164,20 @@ pub(crate) fn parse(
                     None => arguments.next().ok_or_else(|| BadArguments::NoValue(shown(flag, dialect)))?,
                 };
                 check(flag, &value, dialect)?;
+                if !accumulates(flag.kind, dialect) {
+                    given.values.retain(|(known, _)| known.name != flag.name);
+                }
                 given.values.push((flag, value));
             }
         }
     }
     Ok(given)
+}
+
+/// Whether a flag that is given again adds to its values. Where it does not, the last value replaces the others; in Go's own parser it
+/// always does.
+fn accumulates(kind: Kind, dialect: Dialect) -> bool {
+    dialect == Dialect::Pflag && matches!(kind, Kind::List | Kind::Each | Kind::Pairs)
 }
 
 fn find(table: &'static [Group], name: &str) -> Option<&'static Flag> {
@@ -251,7 +270,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 impl Given {
-    /// The last value of a flag.
+    /// The last value of a flag; the only one where a flag has a single value.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.each(name).last()
     }

@@ -41,7 +41,7 @@ pub(super) struct Tls {
 impl Config {
     /// Checks the flags and reads the files that they name.
     pub(super) fn new(given: &Given) -> Result<Self> {
-        if let [word, ..] = &given.rest[..] {
+        if let Some(word) = given.rest.iter().find(|word| !word.is_empty()) {
             bail!("\"{word}\" is not a valid flag");
         }
         let name = given.text("name").unwrap_or("default");

@@ -52,6 +52,53 @@ fn lists_and_pairs_add_up_and_the_last_text_counts() {
 }
 
 #[test]
+fn a_repeated_flag_with_a_single_value_takes_the_last_one() {
+    for (name, first, last) in [
+        ("service-cluster-ip-range", "10.0.0.0/24,10.1.0.0/24", "10.96.0.0/12"),
+        ("secure-port", "1", "2"),
+        ("anonymous-auth", "true", "false"),
+        ("request-timeout", "1m", "2m"),
+        ("advertise-address", "10.0.0.1", "10.0.0.2"),
+        ("goaway-chance", "0.01", "0.02"),
+        ("v", "2", "4"),
+    ] {
+        let given = kube(&[&format!("--{name}={first}"), &format!("--{name}={last}")]).unwrap();
+        assert_eq!(given.text(name), Some(last), "{name}");
+        assert_eq!(given.each(name).collect::<Vec<_>>(), [last], "{name}");
+        assert_eq!(given.list(name), [last], "{name}");
+    }
+}
+
+#[test]
+fn a_repeated_list_adds_up_for_kube_apiserver_and_is_replaced_for_etcd() {
+    let given = kube(&["--etcd-servers=http://a:1,http://b:1", "--etcd-servers", "http://c:1"]).unwrap();
+    assert_eq!(given.list("etcd-servers"), ["http://a:1", "http://b:1", "http://c:1"]);
+    let given = etcd(&["--listen-client-urls=http://a:1,http://b:1", "-listen-client-urls", "http://c:1"]);
+    assert_eq!(given.unwrap().list("listen-client-urls"), ["http://c:1"]);
+}
+
+#[test]
+fn empty_arguments_are_ignored_unless_a_flag_wants_a_value() {
+    for (arguments, port) in [
+        (&["", "--secure-port=1", ""][..], Some(1)),
+        (&["--secure-port", "1", ""], Some(1)),
+        (&["--allow-privileged", "", "--secure-port=1"], Some(1)),
+        (&[""], None),
+    ] {
+        let given = kube_apiserver::without_words(kube(arguments).unwrap()).unwrap();
+        assert_eq!(given.number("secure-port"), port, "{arguments:?}");
+    }
+    assert_eq!(kube(&["--etcd-prefix", "", "--secure-port=1"]).unwrap().text("etcd-prefix"), Some(""));
+    let refused = kube_apiserver::without_words(kube(&["", "one", "two"]).unwrap()).unwrap_err();
+    let expected = r#""kube-apiserver" does not take any arguments, got ["" "one" "two"]"#;
+    assert_eq!(refused.to_string(), expected);
+    for arguments in [["", "--data-dir=d"], ["--data-dir=d", ""]] {
+        let given = etcd(&arguments).unwrap();
+        assert_eq!((given.text("data-dir"), given.rest.len()), (Some("d"), 0), "{arguments:?}");
+    }
+}
+
+#[test]
 fn wrong_arguments_are_refused_in_kubernetes_words() {
     for (argument, expected) in [
         ("--foo", "unknown flag: --foo"),

@@ -80,6 +80,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
     crate::exit("kube-apiserver", result)
 }
 
-fn without_words(given: Given) -> Result<Given, BadArguments> {
-    if given.rest.is_empty() { Ok(given) } else { Err(BadArguments::Words(given.rest)) }
+/// Refuses arguments that are neither flags nor empty.
+pub(crate) fn without_words(given: Given) -> Result<Given, BadArguments> {
+    if given.rest.iter().all(String::is_empty) { Ok(given) } else { Err(BadArguments::Words(given.rest)) }
 }
