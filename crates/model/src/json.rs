@@ -3,7 +3,9 @@
 //! Limits stand here because a body is the one thing that anyone may send.
 
 mod fault;
+mod ordered;
 pub mod outline;
+mod repeated;
 #[cfg(test)]
 mod tests;
 mod unmanaged;
@@ -16,15 +18,16 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
+pub use ordered::Ordered;
 pub use unmanaged::without_managers;
-pub use yaml::{parse_yaml, to_yaml};
+pub use yaml::{parse_yaml, repeated_keys_error, to_yaml};
 
 /// A request body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
     /// The value. Of a key that came twice it has the last value.
     pub value: Value,
-    /// Where a key came twice, as in `metadata.labels.a` or `items[0].x`; no path comes twice.
+    /// Where a key came twice, as in `metadata.labels.a` or `items[0].x`; no path comes twice. In YAML, a sentence about each.
     pub duplicates: Vec<String>,
 }
 

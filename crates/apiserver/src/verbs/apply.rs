@@ -23,6 +23,9 @@ pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// A configuration that can be applied to any state of the object.
 pub struct Configuration {
     config: Object,
+    /// A sentence about each key that comes twice.
+    repeated_keys: Vec<String>,
+    field_validation: FieldValidation,
 }
 
 pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
@@ -61,17 +64,23 @@ impl Configuration {
             }
         };
         config.values_mut().for_each(round);
-        let complaints: Vec<String> =
-            parsed.duplicates.iter().map(|path| format!("key {path:?} already set in map")).collect();
-        match options.field_validation {
-            FieldValidation::Strict if complaints.is_empty() => {}
-            FieldValidation::Strict => {
-                return Err(bad(format!("error strict decoding YAML: {}", complaints.join(", "))));
+        Ok(Self { config, repeated_keys: parsed.duplicates, field_validation: options.field_validation })
+    }
+
+    /// Keys that come twice are reported when the configuration could be applied.
+    fn check_keys(&self, call: &Call) -> Result<(), Error> {
+        match self.field_validation {
+            FieldValidation::Strict if !self.repeated_keys.is_empty() => {
+                let problem = json::repeated_keys_error(&self.repeated_keys);
+                let message = format!("error strict decoding YAML: error converting YAML to JSON: {problem}");
+                Err(Error::BadRequest { message })
             }
-            FieldValidation::Warn => call.warnings.extend(complaints),
-            FieldValidation::Ignore => {}
+            FieldValidation::Warn => {
+                call.warnings.extend(self.repeated_keys.iter().cloned());
+                Ok(())
+            }
+            FieldValidation::Strict | FieldValidation::Ignore => Ok(()),
         }
-        Ok(Self { config })
     }
 
     /// What becomes of an object, or of none.
@@ -85,6 +94,7 @@ impl Configuration {
             (None, None) => Object::new(),
         };
         metadata::remove(&mut object, "managedFields");
+        self.check_keys(call)?;
         self.check_uid(call, &object, old)?;
         check_place(call, &mut object)?;
         // What the configuration does not say is not a precondition of the client's.

@@ -1,6 +1,7 @@
 //! From the bytes of a request's body to an object of its type.
 
 use model::error::{Error, FieldError};
+use model::schema::{Schema, TypeId, strict};
 use model::{json, protobuf, schema};
 use serde_json::Value;
 
@@ -18,20 +19,33 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         let message = schema::unrecognized(&resource_type.kind, &problem, &call.body);
         Error::BadRequest { message }
     };
-    let (value, duplicates) = match encoding {
+    let mut source = Source::Text;
+    let mut complaints = Vec::new();
+    let value = match encoding {
         Encoding::Json => {
             let parsed =
                 json::parse(&call.body).map_err(|e| unrecognized(kinds::unreadable(&e.to_string())))?;
-            (parsed.value, parsed.duplicates)
+            complaints = duplicate_fields(&parsed.duplicates);
+            match resource_type.strategy.schema() {
+                Some((schema, of)) => {
+                    let json = TypedJson { text: &call.body, schema, of };
+                    let value = json.merged(parsed);
+                    source = Source::Json(json);
+                    value
+                }
+                None => parsed.value,
+            }
         }
         Encoding::Yaml => {
             let parsed = json::parse_yaml(&call.body).map_err(|e| unrecognized(e.to_string()))?;
-            (parsed.value, parsed.duplicates)
+            source = Source::Yaml(parsed.duplicates);
+            parsed.value
         }
         Encoding::Protobuf => {
+            source = Source::Protobuf;
             let version = resource_type.api_version();
             let decoded = protobuf::decode(schema::builtin(), &call.body, (&version, &resource_type.kind));
-            (decoded.map_err(|e| undecodable(resource_type, &e, &call.body))?.value, Vec::new())
+            decoded.map_err(|e| undecodable(resource_type, &e, &call.body))?.value
         }
     };
     let object = kinds::typed(value).map_err(unrecognized)?;
@@ -39,11 +53,34 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         let body = String::from_utf8_lossy(&call.body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
     }
-    let source = if encoding == Encoding::Protobuf { Source::Protobuf } else { Source::Text };
-    let sent = Sent { object, complaints: duplicate_fields(&duplicates), source };
+    let sent = Sent { object, complaints, source };
     let object = fit(call, sent, validation).map_err(|unfit| unfit.of_body(resource_type))?;
     call.trail.sent(object.get("metadata"), || logged(call, object.clone()));
     Ok(object)
+}
+
+/// The JSON of an object of a built-in type. It is read in its order only where there is something to report.
+struct TypedJson<'a> {
+    text: &'a [u8],
+    schema: &'static Schema,
+    of: TypeId,
+}
+
+impl TypedJson<'_> {
+    /// The object; fields that come twice are merged.
+    fn merged(&self, parsed: json::Parsed) -> Value {
+        if parsed.duplicates.is_empty() {
+            return parsed.value;
+        }
+        let ordered = json::Ordered::parse(self.text);
+        ordered.map_or(parsed.value, |ordered| strict::merged(self.schema, self.of, ordered))
+    }
+
+    /// Unknown fields and fields that come twice, in the order of the text.
+    fn complaints(&self) -> Vec<String> {
+        let ordered = json::Ordered::parse(self.text);
+        ordered.map(|ordered| strict::complaints(self.schema, self.of, &ordered)).unwrap_or_default()
+    }
 }
 
 /// An object that was sent, as the audit log has it: with kind, version and what was left out.
@@ -118,16 +155,20 @@ pub fn shape_applied(call: &Call, object: Object) -> Result<Object, Unfit> {
 }
 
 /// An object as it came, and what is odd about it.
-struct Sent {
+struct Sent<'a> {
     object: Object,
     complaints: Vec<String>,
-    source: Source,
+    source: Source<'a>,
 }
 
 /// Where an object comes from.
-enum Source {
-    /// From JSON or YAML, by itself or changed by a patch.
+enum Source<'a> {
+    /// A patch, or the JSON of a custom object: what its schema does not know is reported behind all other complaints.
     Text,
+    /// The JSON of a built-in type: complaints have its order.
+    Json(TypedJson<'a>),
+    /// YAML; keys that come twice are one complaint, which has a sentence about each of them.
+    Yaml(Vec<String>),
     /// It has nothing but what its type has, in the form that a check would leave.
     Protobuf,
     /// From an object and an applied configuration.
@@ -153,20 +194,33 @@ fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, U
     };
     let strategy = &resource_type.strategy;
     let decoded = match source {
-        Source::Text => strategy.decode(&mut object),
         Source::Protobuf => Ok(Vec::new()),
         Source::Applied => strategy.decode_applied(&mut object),
+        Source::Text | Source::Json(_) | Source::Yaml(_) => strategy.decode(&mut object),
     };
     complaints.extend(decoded.map_err(unfit)?);
+    if let Source::Json(json) = &source
+        && !complaints.is_empty()
+    {
+        complaints = json.complaints();
+    }
     if let Some(conversion) = resource_type.conversion() {
         (conversion.to_stored)(&mut object);
     }
+    let repeated = match source {
+        Source::Yaml(repeated) => repeated,
+        _ => Vec::new(),
+    };
     match validation {
-        FieldValidation::Strict if complaints.is_empty() => {}
         FieldValidation::Strict => {
-            return Err(unfit(format!("strict decoding error: {}", complaints.join(", "))));
+            if !repeated.is_empty() {
+                complaints.insert(0, json::repeated_keys_error(&repeated));
+            }
+            if !complaints.is_empty() {
+                return Err(unfit(format!("strict decoding error: {}", complaints.join(", "))));
+            }
         }
-        FieldValidation::Warn => call.warnings.extend(complaints),
+        FieldValidation::Warn => call.warnings.extend(repeated.into_iter().chain(complaints)),
         FieldValidation::Ignore => {}
     }
     Ok(object)

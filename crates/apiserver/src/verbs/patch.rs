@@ -3,7 +3,7 @@
 use http::Response;
 use model::error::{Error, FieldError};
 use model::patch::strategic;
-use model::schema::{Schema, TypeId};
+use model::schema::{Schema, TypeId, strict};
 use model::{Revision, json};
 use serde_json::Value;
 
@@ -25,7 +25,8 @@ const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 pub struct Patch {
     kind: PatchKind,
     patch: Value,
-    duplicates: Vec<String>,
+    /// What strict decoding reports of the patch itself.
+    complaints: Vec<String>,
     options: WriteOptions,
 }
 
@@ -60,6 +61,16 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
     }
 }
 
+/// What strict decoding reports of the operations of a JSON patch.
+fn operation_complaints(body: &[u8], parsed: &json::Parsed) -> Vec<String> {
+    if parsed.duplicates.is_empty() && !model::patch::json::has_unknown_fields(&parsed.value) {
+        return Vec::new();
+    }
+    let complaints = json::Ordered::parse(body).map(|patch| strict::patch_complaints(&patch));
+    let complaints = complaints.unwrap_or_default().into_iter();
+    complaints.map(|complaint| format!("json patch {complaint}")).collect()
+}
+
 impl Change for Patch {
     fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
         let document = self.patched(call, old, revision)?;
@@ -67,13 +78,7 @@ impl Change for Patch {
             let message = "the patch does not leave an object".to_owned();
             return Err(Error::BadRequest { message });
         };
-        let mut complaints = duplicate_fields(&self.duplicates);
-        if let PatchKind::Json = self.kind {
-            let unknown = model::patch::json::unknown_fields(&self.patch).into_iter();
-            complaints.extend(unknown.map(|path| format!("unknown field {path:?}")));
-            complaints.iter_mut().for_each(|complaint| complaint.insert_str(0, "json patch "));
-        }
-        let shaped = shape(call, object, complaints, self.options.field_validation);
+        let shaped = shape(call, object, self.complaints.clone(), self.options.field_validation);
         let mut object = shaped.map_err(|unfit| match unfit {
             Unfit::Shape { reason, .. } => self.unfit(call, old, revision, &reason),
             Unfit::Other(error) => error,
@@ -117,7 +122,11 @@ impl Patch {
         let parsed = parsed
             .map_err(|error| Error::BadRequest { message: format!("error decoding patch: {error}") })?;
         call.trail.sent(None, || parsed.value.clone());
-        Ok(Self { kind, patch: parsed.value, duplicates: parsed.duplicates, options })
+        let complaints = match kind {
+            PatchKind::Json => operation_complaints(&call.body, &parsed),
+            PatchKind::Merge | PatchKind::Strategic(..) => duplicate_fields(&parsed.duplicates),
+        };
+        Ok(Self { kind, patch: parsed.value, complaints, options })
     }
 
     /// The object would be none of its type. Unlike Kubernetes, the answer shows the patch and not the patched object, which the

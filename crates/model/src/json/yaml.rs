@@ -6,6 +6,7 @@ use serde_saphyr::{Options, alias_limits, budget, options, with_deserializer_fro
 
 use serde_json::Value;
 
+use super::repeated::repeated_keys;
 use super::{JsonError, Notes, Parsed, parse};
 
 /// Ten times the largest body; far less than a few aliases could ask for.
@@ -14,26 +15,26 @@ const MAX_BYTES: usize = 32 << 20;
 /// Deeper than any manifest. The parser takes up to 20 KiB of stack for each level in a build without optimisation.
 const MAX_LEVELS: usize = 64;
 
-/// Reads one YAML document; an empty one is null. Plain `yes`, `no`, `on` and `off` are booleans, as in YAML 1.1.
+/// Reads one YAML document; an empty one is null. Plain `yes`, `no`, `on` and `off` are booleans, as in YAML 1.1. Keys that come
+/// twice are reported by a sentence each, as in `line 4: key "a" already set in map`.
 ///
 /// JSON, which is what clients put into most YAML bodies, is read by [`parse`], which is faster.
 pub fn parse_yaml(bytes: &[u8]) -> Result<Parsed, JsonError> {
     if bytes.trim_ascii_start().starts_with(b"{")
         && let Ok(parsed) = parse(bytes)
+        && parsed.duplicates.is_empty()
     {
         return Ok(parsed);
     }
     let text = first_document(std::str::from_utf8(bytes).map_err(JsonError::not_utf8)?);
-    let strict = match document(text, DuplicateKeyPolicy::Error) {
-        Ok(parsed) => return Ok(parsed),
-        Err(strict) => strict,
-    };
-    // A key may have come twice. The parser hides some such keys from us: then its own words have to do.
-    let mut parsed = document(text, DuplicateKeyPolicy::LastWins)?;
-    if parsed.duplicates.is_empty() {
-        parsed.duplicates.push(strict.message);
-    }
+    let mut parsed = document(text)?;
+    parsed.duplicates = repeated_keys(text);
     Ok(parsed)
+}
+
+/// What a strict decoder says of keys that come twice: all of them in one error.
+pub fn repeated_keys_error(keys: &[String]) -> String {
+    format!("yaml: unmarshal errors:\n  {}", keys.join("\n  "))
 }
 
 /// What stands before the second document; Kubernetes reads no further.
@@ -56,20 +57,20 @@ pub fn to_yaml(value: &Value) -> Result<String, JsonError> {
     serde_saphyr::to_string(value).map_err(|error| JsonError { message: format!("yaml: {error}") })
 }
 
-fn document(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Parsed, JsonError> {
+fn document(text: &str) -> Result<Parsed, JsonError> {
     let mut notes = Notes::new(MAX_BYTES, MAX_LEVELS);
-    let value = with_deserializer_from_str_with_options(text, limits(duplicate_keys), |deserializer| {
+    let value = with_deserializer_from_str_with_options(text, limits(), |deserializer| {
         notes.deserialize(deserializer)
     })
     .map_err(|error| JsonError { message: format!("yaml: {error}") })?;
     Ok(notes.finish(value))
 }
 
-fn limits(duplicate_keys: DuplicateKeyPolicy) -> Options {
+fn limits() -> Options {
     options! {
         budget: budget! { max_depth: MAX_LEVELS, max_documents: 1 },
         alias_limits: alias_limits! { max_total_replayed_events: 100_000 },
-        duplicate_keys: duplicate_keys,
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
         legacy_octal_numbers: true,
         with_snippet: false,
     }

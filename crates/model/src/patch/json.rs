@@ -78,16 +78,11 @@ pub fn apply_telling(document: &mut Value, patch: &Value) -> Result<(), Failure>
     Ok(())
 }
 
-/// The keys of operations that mean nothing, as in `[0].foo`: strict field validation refuses them.
-pub fn unknown_fields(patch: &Value) -> Vec<String> {
+/// Whether operations have keys that mean nothing: strict field validation refuses them.
+pub fn has_unknown_fields(patch: &Value) -> bool {
     let operations = patch.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut unknown = Vec::new();
-    for (at, operation) in operations.iter().enumerate() {
-        let keys = operation.as_object().into_iter().flat_map(Map::keys);
-        let odd = keys.filter(|key| !["op", "path", "from", "value"].contains(&key.as_str()));
-        unknown.extend(odd.map(|key| format!("[{at}].{key}")));
-    }
-    unknown
+    let mut keys = operations.iter().filter_map(Value::as_object).flat_map(Map::keys);
+    keys.any(|key| !["op", "path", "from", "value"].contains(&key.as_str()))
 }
 
 /// One step, its parts as they were given: that one is missing shows only when it is needed.

@@ -8,6 +8,7 @@ mod base64;
 mod builtin_tests;
 mod check;
 mod lines;
+pub mod strict;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::json::Ordered;
 
 fn kind(api_version: &str, kind: &str) -> TypeId {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -374,4 +375,85 @@ fn checking_what_was_checked_changes_nothing() {
     assert_eq!(once["firstTimestamp"], "2020-01-02T01:04:05Z");
     assert_eq!(once["series"]["lastObservedTime"], "2020-01-02T01:04:05.123456Z");
     assert_eq!(read(once.clone()).unwrap(), (once, vec![]));
+}
+
+#[test]
+fn strict_decoding_reports_in_the_order_of_the_text_and_looks_into_nothing_unknown() {
+    let rows: &[(&str, &str, &[&str])] = &[
+        (
+            "ConfigMap",
+            r#"{"zeta":{"a":1,"a":2},"metadata":{"name":"a","odd":1,"name":"b"},"alpha":1,"data":{"k":"1","k":"2"}}"#,
+            &[
+                "unknown field \"zeta\"",
+                "unknown field \"metadata.odd\"",
+                "duplicate field \"metadata.name\"",
+                "unknown field \"alpha\"",
+                "duplicate field \"data.k\"",
+            ],
+        ),
+        (
+            "ConfigMap",
+            r#"{"kind":"ConfigMap","kind":"ConfigMap","x":1,"x":2,"metadata":{"name":"a","y":1},"metadata":{"y":2}}"#,
+            &[
+                "duplicate field \"kind\"",
+                "unknown field \"x\"",
+                "unknown field \"metadata.y\"",
+                "duplicate field \"metadata\"",
+            ],
+        ),
+        (
+            "Pod",
+            r#"{"spec":{"containers":[{"name":"a","name":"b"},{"b":1,"a":1}]},"status":{"startTime":null}}"#,
+            &[
+                "duplicate field \"spec.containers[0].name\"",
+                "unknown field \"spec.containers[1].b\"",
+                "unknown field \"spec.containers[1].a\"",
+            ],
+        ),
+    ];
+    for (kind, text, expected) in rows {
+        let of = builtin().by_kind("", "v1", kind).unwrap();
+        let body = Ordered::parse(text.as_bytes()).unwrap();
+        assert_eq!(strict::complaints(builtin(), of, &body), *expected, "{text}");
+    }
+}
+
+#[test]
+fn fields_that_come_twice_are_merged_as_go_merges_them() {
+    let rows = [
+        (
+            r#"{"metadata":{"labels":{"x":"1"}},"metadata":{"name":"c"}}"#,
+            json!({"metadata": {"labels": {"x": "1"}, "name": "c"}}),
+        ),
+        (r#"{"data":{"a":"1","b":"1"},"data":{"b":"2"}}"#, json!({"data": {"a": "1", "b": "2"}})),
+        (r#"{"data":{"a":"1"},"data":null}"#, json!({"data": null})),
+        (r#"{"metadata":{"name":"a"},"metadata":null}"#, json!({"metadata": {"name": "a"}})),
+        (r#"{"metadata":{"name":"a","name":null}}"#, json!({"metadata": {"name": "a"}})),
+        (r#"{"immutable":true,"immutable":null}"#, json!({"immutable": null})),
+        (
+            r#"{"metadata":{"ownerReferences":[{"name":"a","uid":"1"},{"name":"b"}],"ownerReferences":[{"name":"c"}]}}"#,
+            json!({"metadata": {"ownerReferences": [{"name": "c", "uid": "1"}]}}),
+        ),
+    ];
+    let of = builtin().by_kind("", "v1", "ConfigMap").unwrap();
+    for (text, expected) in rows {
+        let body = Ordered::parse(text.as_bytes()).unwrap();
+        assert_eq!(strict::merged(builtin(), of, body), expected, "{text}");
+    }
+}
+
+#[test]
+fn operations_of_json_patches_are_decoded_strictly() {
+    let patch =
+        r#"[{"op":"add","zz":1,"op":"add","aa":1,"path":"/a","value":{"b":1,"b":2,"x":[{"y":1,"y":1}]}},1]"#;
+    assert_eq!(
+        strict::patch_complaints(&Ordered::parse(patch.as_bytes()).unwrap()),
+        [
+            "unknown field \"[0].zz\"",
+            "duplicate field \"[0].op\"",
+            "unknown field \"[0].aa\"",
+            "duplicate field \"[0].value.b\"",
+            "duplicate field \"[0].value.x[0].y\"",
+        ]
+    );
 }
