@@ -95,6 +95,11 @@ impl Served {
         self.sealed_with(object, own_managers(object).as_deref()).await
     }
 
+    /// An object that was prepared and validated, as it is read once it is stored.
+    pub(crate) fn completed<'a>(&self, object: &'a Object) -> Cow<'a, Object> {
+        self.custom.as_ref().map_or(Cow::Borrowed(object), |view| view.completed(object))
+    }
+
     /// As [`Served::sealed`], with these managers in the place of those that it has.
     pub(crate) async fn sealed_with(
         &self,

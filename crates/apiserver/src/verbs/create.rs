@@ -197,7 +197,9 @@ async fn check(
     escalation::check(call, candidate, None)?;
     let access = devices::bad_access(request, candidate, None).await?;
     validate(request, sent, (candidate, tracked), access)?;
-    definition::settle(call, candidate, &made);
+    if !request.dry_run {
+        definition::settle(call, candidate, &made);
+    }
     call.warnings.extend(strategy.warnings(candidate, None));
     strategy.canonicalize(candidate);
     request.validate(Some(candidate)).await
@@ -285,6 +287,7 @@ async fn commit(
     (object, tracked): (&Object, &Tracked),
 ) -> Result<bytes::Bytes, Failure> {
     let call = request.call;
+    let object = &*call.resource_type.completed(object);
     let mut writes: Vec<Write> = namespace::requirement(call).into_iter().collect();
     if request.dry_run {
         call.api.store.write(writes).await?;

@@ -89,7 +89,9 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
         escalation::check(call, &object, Some(&old))?;
         let access = devices::bad_access(&request, &object, Some(&old)).await?;
         validate_update(call, (&object, &old), &tracked, access)?;
-        settle(call, &mut object, &metadata::time(now()));
+        if !options.dry_run {
+            settle(call, &mut object, &metadata::time(now()));
+        }
         call.warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         call.resource_type.strategy.canonicalize(&mut object);
         admitted::validate(&request, part, &object).await?;
@@ -118,6 +120,7 @@ async fn commit(
 ) -> Result<bytes::Bytes, Failure> {
     let (call, dry_run) = (request.call, request.dry_run);
     let resource_type = &call.resource_type;
+    let object = &*resource_type.completed(object);
     let body = resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     let unchanged = body.at(head.revision);
     let ends = is_being_deleted(object) && may_go(resource_type, object);

@@ -1,5 +1,6 @@
 //! From stored bytes to an object of a version, and back.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -72,6 +73,23 @@ impl View {
         converted.iter_mut().for_each(|object| storage.schema.structural().default(object));
         let empty = Object::new();
         Ok(Encoded::of_version(&storage.api_version, converted.first().unwrap_or(&empty), managed_fields))
+    }
+
+    /// An object of this version as it is read once it is stored: a status that the write has dropped has its default.
+    pub(crate) fn completed<'a>(&self, object: &'a Object) -> Cow<'a, Object> {
+        let version = self.version();
+        // What is stored in another version is completed when it is converted.
+        let is_stored_as_is = version.has_status && self.versions.storage().name == version.name;
+        let status = || self.structural().root().field("status");
+        if !is_stored_as_is
+            || object.contains_key("status")
+            || status().is_none_or(|status| status.default.is_none())
+        {
+            return Cow::Borrowed(object);
+        }
+        let mut completed = object.clone();
+        self.structural().default(&mut completed);
+        Cow::Owned(completed)
     }
 
     /// The version that an object is stored in, and the object as the schema of that version wants it.
