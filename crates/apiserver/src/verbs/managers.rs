@@ -43,6 +43,10 @@ impl Versions for Views {
         let strategy = &found.strategy;
         Some(Version { types: strategy.parts(), empty: strategy.empty(), conversion: found.conversion() })
     }
+
+    fn must_be_known(&self) -> bool {
+        self.own.custom.is_some()
+    }
 }
 
 /// What a call says of who writes what.

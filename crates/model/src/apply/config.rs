@@ -13,7 +13,8 @@ use super::merge::merge;
 use super::remove::without_fields;
 use super::set::{FieldSet, path_text};
 use super::track::{
-    Changes, Scope, Tracked, Version, finish, managed_fields, reconcile, stripped, update, views,
+    Changes, Scope, Tracked, UnknownVersion, Version, finish, managed_fields, reconcile, stripped, update,
+    views,
 };
 use crate::error::{Error, quote};
 
@@ -154,7 +155,9 @@ impl Attempt<'_, '_> {
             ApplyError::Failed(format!("failed to create typed patch object ({}): {problem}", self.subject()))
         })?;
         let mut managers = self.managers()?;
-        reconcile(scope, &mut managers);
+        reconcile(scope, &mut managers).map_err(|UnknownVersion(version)| {
+            ApplyError::Failed(format!("request to convert CR to an invalid group/version: {version}"))
+        })?;
         let merged = merge(version.types, self.live, &typed)
             .map_err(|problem| ApplyError::Failed(format!("failed to merge config: {problem}")))?;
         let fields = scope.reset.filter(fields_of(version.types, &typed));

@@ -33,6 +33,12 @@ pub struct Version<'a> {
 pub trait Versions {
     /// The one with this `apiVersion`, if it is known.
     fn version(&self, api_version: &str) -> Option<Version<'_>>;
+
+    /// Whether managers may only name versions that are known. Custom objects are not converted to a version that their definition
+    /// does not have: an apply fails, and any other write forgets all managers. Of other kinds such a manager alone is forgotten.
+    fn must_be_known(&self) -> bool {
+        false
+    }
 }
 
 /// Who writes, what, and when.
@@ -170,7 +176,7 @@ pub(super) fn update<'a>(
     (old, new): (&'a Object, &'a Object),
     mut managers: Managers<'a>,
 ) -> Option<Managers<'a>> {
-    reconcile(scope, &mut managers);
+    reconcile(scope, &mut managers).ok()?;
     let views = views(scope, version, (old, new), &managers);
     let changes = Changes::new(scope, version, (old, new), &views).ok()?;
     changes.settle(&mut managers, |_| false);
@@ -185,13 +191,24 @@ pub(super) fn update<'a>(
     Some(managers)
 }
 
-/// Brings what managers own into line with the types as they are. Who is of a version that is gone owns nothing.
-pub(super) fn reconcile(scope: &Scope<'_>, managers: &mut Managers<'_>) {
+/// A manager has names of a version that the kind does not have.
+pub(super) struct UnknownVersion(pub String);
+
+/// Brings what managers own into line with the types as they are. A manager of a version that is gone owns nothing, where that is
+/// allowed.
+pub(super) fn reconcile(scope: &Scope<'_>, managers: &mut Managers<'_>) -> Result<(), UnknownVersion> {
+    let is_unknown = |manager: &&Manager<'_>| scope.versions.version(&manager.api_version).is_none();
+    if scope.versions.must_be_known()
+        && let Some(manager) = managers.entries.iter().find(is_unknown)
+    {
+        return Err(UnknownVersion(manager.api_version.clone().into_owned()));
+    }
     managers.entries.retain_mut(|manager| {
         let Some(version) = scope.versions.version(&manager.api_version) else { return false };
         manager.fields = reconciled(std::mem::take(&mut manager.fields), version.types);
         true
     });
+    Ok(())
 }
 
 /// The managers as an object has them, and as it had them if nothing but times differ; only those of now can.
