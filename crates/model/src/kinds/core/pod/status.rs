@@ -16,11 +16,12 @@ const STATUSES: [&str; 3] = ["containerStatuses", "initContainerStatuses", "ephe
 const DROPPED: [&str; 3] = ["allocatedResources", "extendedResourceClaimStatus", "resources"];
 const IDS: std::ops::RangeInclusive<i64> = 0..=2_147_483_647;
 
-/// Takes the spec, the owners and what nodes do not know from the old pod.
+/// Takes the spec, the owners, the begin of its deletion and what nodes do not know from the old pod.
 pub fn prepare(new: &mut Object, old: &Object) {
     copy(new, old, "spec");
     if let (Some(Value::Object(new)), Some(old)) = (new.get_mut("metadata"), object(old, "metadata")) {
         copy(new, old, "ownerReferences");
+        copy(new, old, "deletionTimestamp");
     }
     let (class, generation) =
         (text(old, &["status", "qosClass"]), number(old, &["status", "observedGeneration"]));
