@@ -15,7 +15,7 @@ const HEADING: &str =
     "# What kube-apiserver answers. Not edited by hand: `cargo xtask oracle record` writes it.\n";
 
 /// What a reader wants to know first.
-const ORDER: [&str; 5] = ["code", "headers", "body", "text", "events"];
+const ORDER: [&str; 6] = ["code", "headers", "body", "text", "events", "protobuf"];
 
 /// Reads a file of answers.
 ///

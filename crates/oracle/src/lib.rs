@@ -16,6 +16,7 @@ mod run;
 mod script;
 #[cfg(test)]
 mod tests;
+mod wire;
 mod yaml;
 
 pub use allowed::{Allowed, AllowedDifferences};

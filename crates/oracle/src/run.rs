@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::answers::Answers;
 use crate::mask::Masks;
 use crate::script::{Case, SET, Script, UNSET};
+use crate::wire;
 
 /// The namespace that every script has for itself.
 pub const NAMESPACE: &str = "space";
@@ -147,6 +148,9 @@ impl<'a> Run<'a> {
             set(&mut answer, pointer, &UNSET.into())?;
         }
         self.masks.apply(&mut answer);
+        if is_protobuf(response) && answer.get("body").is_some() {
+            answer[wire::RAW] = wire::raw(&response.body);
+        }
         self.answers.insert(case.case.clone(), answer);
         Ok(())
     }
@@ -308,6 +312,11 @@ const HEADERS: [(&str, Option<&str>); 6] = [
     ("vary", None),
     ("location", None),
 ];
+
+fn is_protobuf(response: &Response) -> bool {
+    let media_type = response.header("content-type").unwrap_or("");
+    media_type.split(';').next() == Some("application/vnd.kubernetes.protobuf")
+}
 
 /// A response as a value: code, headers that are not as usual, and what the body says.
 fn read(case: &Case, response: &Response) -> Value {

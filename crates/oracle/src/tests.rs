@@ -135,14 +135,39 @@ fn differences_have_a_place() {
 }
 
 #[test]
-fn the_list_of_allowed_differences_knows_what_is_not_needed() {
-    let text = "[{case: 'a/*', at: '/body/*/x', why: one}, {case: 'b', at: '/code', why: two}]";
+fn an_allowed_difference_excuses_exactly_as_many_cases_as_it_states() {
+    let text = "[{case: 'a/*', at: '/body/*/x', why: one, cases: 2}, {case: 'b', at: '/code', why: two}, \
+                {case: '*: d', at: '/code', why: three, cases: 2}, {case: 'a/b: e', at: '/code', why: four}]";
     let allowed = crate::AllowedDifferences::parse(text).unwrap();
     let difference = |at: &str| crate::Difference { at: at.to_owned(), expected: None, found: None };
     assert!(allowed.allow("a/b: c", &difference("/body/1/x")));
+    assert!(allowed.allow("a/b: c", &difference("/body/2/x")));
     assert!(!allowed.allow("a/b: c", &difference("/body/1/y")));
     assert!(!allowed.allow("b: c", &difference("/code")));
-    assert_eq!(allowed.stale(false).iter().map(|entry| entry.why.as_str()).collect::<Vec<_>>(), ["two"]);
+    assert!(allowed.allow("a/b: d", &difference("/code")));
+    assert!(allowed.allow("a/b: e", &difference("/code")));
+    let miscounted = [
+        "1 cases differ at /body/*/x of a/*, not 2",
+        "there is no difference at /code of b",
+        "1 cases differ at /code of *: d, not 2",
+    ];
+    assert_eq!(allowed.miscounted(false), miscounted);
+    assert!(allowed.allow("a/c: c", &difference("/body/1/x")));
+    assert_eq!(allowed.miscounted(false), miscounted[1..]);
+    assert!(allowed.allow("a/d: c", &difference("/body/1/x")));
+    assert_eq!(allowed.miscounted(false)[0], "3 cases differ at /body/*/x of a/*, not 2");
+}
+
+#[test]
+fn protobuf_that_the_decoder_does_not_read_in_full_is_found() {
+    let whole =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+    let whole = model::protobuf::encode(model::schema::builtin(), &whole).unwrap();
+    assert_eq!(crate::wire::unread(&whole), None);
+    // An unknown field behind the others of the envelope, which is a message itself: field 100, a number.
+    let more = [&whole[..], &[0xa0, 0x06, 0x01]].concat();
+    assert!(crate::wire::unread(&more).is_some());
+    assert!(crate::wire::unread(b"k8s\0\xff").is_some());
 }
 
 #[test]
