@@ -26,7 +26,7 @@ pub struct Limits {
     pub watches: usize,
     /// Watches of one user, unless that is a component of the control plane or a node.
     pub watches_per_user: usize,
-    /// Open connections.
+    /// Open connections. When there are more, the longest idle one that nobody has authenticated on is closed.
     pub connections: usize,
     /// Streams at once in one HTTP/2 connection.
     pub streams_per_connection: u32,
@@ -38,7 +38,7 @@ pub struct Limits {
     pub goaway_chance: f64,
     /// Whether who comes while the server stops is told to come back. Else there is no connection to be had.
     pub sends_late_requests_away: bool,
-    /// How long the head of a request may take to arrive, and the TLS handshake.
+    /// How long the TLS handshake and the head of the first request may take. Later heads have [`Limits::idle_timeout`].
     pub head_timeout: Duration,
     /// How long a response may be without progress while bytes of it are unsent; then it is aborted.
     pub stall_timeout: Duration,

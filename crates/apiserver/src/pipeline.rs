@@ -42,7 +42,12 @@ struct Told {
     flow: OnceLock<Flow>,
     /// When the request ends in any case.
     deadline: OnceLock<Deadline>,
+    authenticated: OnceLock<Authenticated>,
 }
+
+/// In the extensions of a response: its request had valid credentials.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Authenticated;
 
 /// What a request asks for, read from its head alone.
 pub(crate) enum Target {
@@ -66,8 +71,13 @@ where
     let target = target(api, &request);
     let span = span(&target);
     let trail = Trail::begin(api.audit.as_ref(), &request, &target);
-    let told =
-        Told { warnings: Warnings::default(), trail, flow: OnceLock::new(), deadline: OnceLock::new() };
+    let told = Told {
+        warnings: Warnings::default(),
+        trail,
+        flow: OnceLock::new(),
+        deadline: OnceLock::new(),
+        authenticated: OnceLock::new(),
+    };
     let id = told.trail.id().or_else(|| request.headers().get(ID).cloned());
     let (labels, result) = match target {
         Ok(target) => {
@@ -97,6 +107,9 @@ where
     told.trail.settle(is_whole).await;
     if let Some(id) = id {
         response.headers_mut().insert(ID, id);
+    }
+    if let Some(authenticated) = told.authenticated.get() {
+        response.extensions_mut().insert(*authenticated);
     }
     told.warnings.put(response.headers_mut());
     if let Some(flow) = told.flow.get() {
@@ -164,6 +177,9 @@ where
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let caller = api.authentication.identify(connection, &head.headers, &told.warnings).await?;
     api.authentication.lets_in(&caller, head.uri.path())?;
+    if !caller.is_in("system:unauthenticated") {
+        told.authenticated.get_or_init(|| Authenticated);
+    }
     told.trail.identify(&caller).await?;
     bootstrap::until_complete(api, &caller, &target, &head.headers).await?;
     let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;

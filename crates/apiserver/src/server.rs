@@ -1,11 +1,12 @@
 //! Sockets: accepts connections, shakes hands, and leads each request to the server.
 
+mod connections;
 mod sending;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
@@ -19,16 +20,18 @@ use process::reload::Current;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::ApiServer;
 use crate::auth::Connection;
 use crate::body::Body;
-use crate::limits::dice;
+use crate::limits::{Limits, dice};
+use crate::pipeline::Authenticated;
 
+use connections::{Connections, Entry};
 pub(crate) use sending::Unsent;
 use sending::{Streams, Watchdog};
 
@@ -57,25 +60,18 @@ pub async fn serve(
     shutdown: Shutdown,
 ) {
     let tls = tls.into();
-    let room = Arc::new(Semaphore::new(api.limits.connections));
-    let connected = |stream, slot, shutdown| {
+    let room = Connections::new(api.limits.connections);
+    let connected = |stream, entry, stop| {
         let (acceptor, peers, api) = (TlsAcceptor::from(tls.get()), peers.clone(), api.clone());
-        async move {
-            connection(stream, acceptor, peers, api, shutdown).await;
-            drop(slot);
-        }
+        connection(stream, entry, acceptor, peers, api, stop)
     };
     let mut connections = JoinSet::new();
-    let mut stop = std::pin::pin!(shutdown.requested());
-    loop {
-        tokio::select! {
-            biased;
-            () = &mut stop => break,
-            Some(_) = connections.join_next() => {}
-            accepted = accept(&listener, &room) => if let Some((stream, slot)) = accepted {
-                connections.spawn(connected(stream, slot, Stop::Ahead(shutdown.clone())));
-            },
-        }
+    tokio::select! {
+        biased;
+        () = shutdown.requested() => {}
+        () = accept_all(&listener, &room, &mut connections, |stream, entry| {
+            connected(stream, entry, Stop::Ahead(shutdown.clone()))
+        }) => {}
     }
     let send_away = async {
         if !api.limits.sends_late_requests_away {
@@ -83,14 +79,7 @@ pub async fn serve(
             return std::future::pending().await;
         }
         let mut late = JoinSet::new();
-        loop {
-            tokio::select! {
-                Some(_) = late.join_next() => {}
-                accepted = accept(&listener, &room) => if let Some((stream, slot)) = accepted {
-                    late.spawn(connected(stream, slot, Stop::Begun));
-                },
-            }
-        }
+        accept_all(&listener, &room, &mut late, |stream, entry| connected(stream, entry, Stop::Begun)).await;
     };
     let answered = async {
         tokio::select! {
@@ -132,31 +121,62 @@ impl Stop {
     }
 }
 
-/// The next connection, once there is room for one.
-async fn accept(
+/// Accepts connections for ever.
+async fn accept_all<F>(
     listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let slot = room.clone().acquire_owned().await.ok()?;
+    room: &Arc<Connections>,
+    tasks: &mut JoinSet<()>,
+    connected: impl Fn(TcpStream, Entry) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    // It is kept over the ends of other connections: one that was accepted must not get lost while it waits for room.
+    let mut next = Box::pin(accept(listener, room));
+    loop {
+        tokio::select! {
+            Some(_) = tasks.join_next() => {}
+            accepted = &mut next => {
+                next = Box::pin(accept(listener, room));
+                if let Some((stream, entry)) = accepted {
+                    tasks.spawn(connected(stream, entry));
+                }
+            }
+        }
+    }
+}
+
+/// The next connection, once there is room for it.
+async fn accept(listener: &TcpListener, room: &Arc<Connections>) -> Option<(TcpStream, Entry)> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, slot)),
+        Ok((stream, _)) => Some((stream, room.enter().await?)),
         Err(error) => {
-            tracing::warn!(%error, "no connection could be accepted");
+            tracing::warn!(%error, "cannot accept a connection; closing an idle one and retrying");
+            room.close_stranger();
             tokio::time::sleep(PAUSE).await;
             None
         }
     }
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, peers: Peers, api: ApiServer, stop: Stop) {
+async fn connection(
+    stream: TcpStream,
+    entry: Entry,
+    acceptor: TlsAcceptor,
+    peers: Peers,
+    api: ApiServer,
+    stop: Stop,
+) {
+    // One time for the handshake and the head of the first request.
+    let head_by = Instant::now() + api.limits.head_timeout;
     let address = stream.peer_addr().map(|address| address.ip().to_canonical()).ok();
     // Answers are small and their readers are waiting.
     let _ = stream.set_nodelay(true);
-    let handshake = timeout(api.limits.head_timeout, acceptor.accept(stream));
+    let handshake = timeout_at(head_by, acceptor.accept(stream));
     let handshake = tokio::select! {
         handshake = handshake => handshake,
         // Who has not said anything yet has nothing to lose.
         () = stop.requested() => return,
+        () = entry.closed() => return,
     };
     let stream = match handshake {
         Ok(Ok(stream)) => stream,
@@ -170,16 +190,26 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, peers: Peers, api:
         }
     };
     let peer = stream.get_ref().1.peer_certificates().map_or(Connection::Bare, |chain| peers(chain));
-    speak(stream, (Arc::new(peer), address), api, stop).await;
+    speak(stream, Session { peer: Arc::new(peer), address, entry, head_by }, api, stop).await;
+}
+
+/// What is known of a connection before its first request.
+struct Session {
+    peer: Arc<Connection>,
+    address: Option<IpAddr>,
+    entry: Entry,
+    /// When the head of the first request has to be there.
+    head_by: Instant,
 }
 
 /// Speaks HTTP/1.1 or HTTP/2 until the client goes, is idle for too long, or the server stops.
-async fn speak<S>(stream: S, (peer, address): (Arc<Connection>, Option<IpAddr>), api: ApiServer, stop: Stop)
+async fn speak<S>(stream: S, session: Session, api: ApiServer, stop: Stop)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = api.limits.clone();
-    let activity = Arc::new(Activity::new());
+    let Session { peer, address, entry, head_by } = session;
+    let activity = Arc::new(Activity::new(entry));
     let watchdog = Watchdog::new(api.unsent.clone());
     let (tracked, watched) = (activity.clone(), watchdog.clone());
     let leave = Arc::new(Notify::new());
@@ -199,32 +229,25 @@ where
                 is_late && !TO_THE_END.iter().any(|path| request.uri().path().starts_with(path));
             let response =
                 if is_sent_away { come_back(request.version()) } else { api.answer(&peer, request).await };
+            if response.extensions().get::<Authenticated>().is_some() {
+                busy.0.entry.authenticate();
+            }
             // The body of a watch may go on for hours: the connection is busy until it ends.
             Ok::<_, Infallible>(watched.follow(response, busy))
         }
     });
-    let mut builder = auto::Builder::new(Streams::default());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.idle_timeout)
-        .max_buf_size(limits.header_bytes.max(16 << 10));
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams_per_connection)
-        .max_send_buf_size(SEND_BUFFER)
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-        .keep_alive_interval(Duration::from_secs(30))
-        .keep_alive_timeout(Duration::from_secs(20));
+    let builder = protocols(&limits);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let mut stop = std::pin::pin!(stop.requested());
     let mut stalled = std::pin::pin!(watchdog.keep(&limits));
+    let mut silent = std::pin::pin!(activity.silent_until(head_by));
     let mut stopping = false;
     loop {
         tokio::select! {
             () = &mut stalled => return,
+            () = &mut silent => return,
+            () = activity.entry.closed() => return,
             result = connection.as_mut() => {
                 if let Err(error) = result {
                     tracing::debug!(%error, "a connection ended early");
@@ -247,6 +270,25 @@ where
     }
 }
 
+/// HTTP/1.1 and HTTP/2 within the limits.
+fn protocols(limits: &Limits) -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(Streams::default());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle_timeout)
+        .max_buf_size(limits.header_bytes.max(16 << 10));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams_per_connection)
+        .max_send_buf_size(SEND_BUFFER)
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(20));
+    builder
+}
+
 /// The server stops: another one may be there in a moment.
 fn come_back(version: Version) -> Response<Body> {
     let mut response = Response::builder()
@@ -265,18 +307,36 @@ fn come_back(version: Version) -> Response<Body> {
 
 /// When a connection last had something to do.
 struct Activity {
+    entry: Entry,
     open: AtomicUsize,
+    has_begun: AtomicBool,
     changed: tokio::sync::watch::Sender<Instant>,
 }
 
 impl Activity {
-    fn new() -> Self {
-        Self { open: AtomicUsize::new(0), changed: tokio::sync::watch::Sender::new(Instant::now()) }
+    fn new(entry: Entry) -> Self {
+        Self {
+            entry,
+            open: AtomicUsize::new(0),
+            has_begun: AtomicBool::new(false),
+            changed: tokio::sync::watch::Sender::new(Instant::now()),
+        }
     }
 
     fn begin(self: &Arc<Self>) -> Busy {
         self.open.fetch_add(1, Ordering::Relaxed);
+        self.has_begun.store(true, Ordering::Relaxed);
+        self.entry.begin();
         Busy(self.clone())
+    }
+
+    /// Returns at this time if no request has come by then, whatever else the client sent.
+    async fn silent_until(&self, time: Instant) {
+        tokio::time::sleep_until(time).await;
+        if self.has_begun.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        tracing::debug!("no request came in time; closing the connection");
     }
 
     /// Returns once nothing was open for this long.
@@ -300,6 +360,7 @@ struct Busy(Arc<Activity>);
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.0.entry.end();
         self.0.changed.send_replace(Instant::now());
     }
 }

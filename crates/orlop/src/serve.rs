@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use apiserver::{ApiServer, Builder, Limits, audit::Log, auth::Authentication};
 use controller::Metrics;
 use process::{
-    Shutdown, Supervisor, files, logging,
+    Shutdown, Supervisor, descriptors, files, logging,
     pki::Pki,
     reload::{Current, POLL_INTERVAL, Reloader, Updater},
     shutdown::{self, StopSignals},
@@ -224,6 +224,7 @@ async fn open(
         .authentication(config.access.complete(Authentication::following(config.tokens.clone())))
         .authorization(config.access.modes())
         .service_accounts(accounts)
+        .limits(limits())
         .admission_plugins(config.plugins.clone())
         .metrics(metrics)
         .shutdown(shutdown)
@@ -234,6 +235,12 @@ async fn open(
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
     Ok(Opened { store, api, log, signing_key, metrics: controllers, reloads })
+}
+
+/// The usual limits, with as many connections as the system has descriptors for.
+fn limits() -> Limits {
+    let connections = descriptors::connections_within(descriptors::raise_limit());
+    Limits { connections, ..Limits::default() }
 }
 
 /// The file of the key that signs tokens where no other is given, which is made where it is missing.

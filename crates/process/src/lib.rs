@@ -4,6 +4,7 @@
 //! Nothing here knows what the process is for.
 
 pub mod args;
+pub mod descriptors;
 pub mod files;
 pub mod go_time;
 mod keys;

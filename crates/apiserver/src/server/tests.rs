@@ -1,6 +1,7 @@
 //! What becomes of connections, above all when the server stops.
 
 use bytes::Bytes;
+use futures::FutureExt;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper_util::rt::TokioExecutor;
 use store::sqlite::Sqlite;
@@ -8,7 +9,6 @@ use store::{Metrics, Options, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
-use crate::Limits;
 use crate::auth::{Identity, Mode};
 
 /// Far more than anything takes on a busy machine; only a test that fails waits for it.
@@ -20,6 +20,7 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 struct World {
     api: ApiServer,
     shutdown: Shutdown,
+    room: Arc<Connections>,
     connections: JoinSet<()>,
 }
 
@@ -32,7 +33,8 @@ impl World {
             .limits(limits)
             .authorization(vec![Mode::AlwaysAllow])
             .shutdown(shutdown.clone());
-        Self { api: builder.build().await.unwrap(), shutdown, connections: JoinSet::new() }
+        let (room, connections) = (Connections::new(100), JoinSet::new());
+        Self { api: builder.build().await.unwrap(), shutdown, room, connections }
     }
 
     fn connect(&mut self, stop: Stop) -> DuplexStream {
@@ -41,7 +43,10 @@ impl World {
 
     fn connect_as(&mut self, peer: Connection, stop: Stop) -> DuplexStream {
         let (client, server) = tokio::io::duplex(64 << 10);
-        self.connections.spawn(speak(server, (Arc::new(peer), None), self.api.clone(), stop));
+        let entry = self.room.enter().now_or_never().flatten().expect("there is room");
+        let head_by = Instant::now() + self.api.limits.head_timeout;
+        let session = Session { peer: Arc::new(peer), address: None, entry, head_by };
+        self.connections.spawn(speak(server, session, self.api.clone(), stop));
         client
     }
 
@@ -136,7 +141,7 @@ async fn connections_that_have_nothing_to_do_end_at_once_when_the_server_stops()
 
 #[tokio::test]
 async fn a_handshake_that_has_not_ended_does_not_hold_up_a_stop() {
-    let World { api, shutdown, .. } =
+    let World { api, shutdown, room, .. } =
         World::new(Limits { head_timeout: FOR_EVER, ..Limits::default() }).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let _silent = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -149,7 +154,8 @@ async fn a_handshake_that_has_not_ended_does_not_hold_up_a_stop() {
         .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
     let peers: Peers = Arc::new(|_| Connection::Bare);
     let stop = Stop::Ahead(shutdown.clone());
-    let handshake = connection(stream, TlsAcceptor::from(Arc::new(tls)), peers, api, stop);
+    let entry = room.enter().await.unwrap();
+    let handshake = connection(stream, entry, TlsAcceptor::from(Arc::new(tls)), peers, api, stop);
     let request = async {
         tokio::task::yield_now().await;
         shutdown.request();
@@ -250,4 +256,44 @@ async fn the_time_of_a_watch_is_over_although_nobody_reads_it() {
     let mut client = world.connect_stranger();
     begin(&mut client, &format!("{CONFIGMAPS}?watch=1&timeoutSeconds=1")).await;
     world.all_end().await;
+}
+
+#[tokio::test]
+async fn a_connection_without_a_request_ends_after_the_time_for_a_head() {
+    let mut world = World::new(Limits { idle_timeout: FOR_EVER, ..Limits::default() }).await;
+    tokio::time::pause();
+    let _silent = world.connect_stranger();
+    let (mut slow, mut preface) = (world.connect_stranger(), world.connect_stranger());
+    slow.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n").await.unwrap();
+    preface.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    world.all_end().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_had_a_request_stays_for_the_idle_time() {
+    let limits = Limits { idle_timeout: Duration::from_secs(180), ..Limits::default() };
+    let mut world = World::new(limits).await;
+    let mut client = world.connect_stranger();
+    let mut answer = vec![0; 4096];
+    begin(&mut client, "/version").await;
+    tokio::time::pause();
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    while client.read(&mut answer).now_or_never().is_some() {}
+    begin(&mut client, "/version").await;
+}
+
+#[tokio::test]
+async fn a_connection_counts_as_known_after_its_first_authenticated_request() {
+    let mut world = World::new(Limits { idle_timeout: FOR_EVER, ..Limits::default() }).await;
+    let mut known = world.connect_early();
+    begin(&mut known, "/version").await;
+    let mut stranger = world.connect_stranger();
+    begin(&mut stranger, "/version").await;
+    world.room.close_stranger();
+    world.room.close_stranger();
+    let mut rest = Vec::new();
+    timeout(PATIENCE, stranger.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
+    let mut answer = vec![0; 4096];
+    while known.read(&mut answer).now_or_never().is_some() {}
+    begin(&mut known, "/version").await;
 }

@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
     let result = Config::new(&given).and_then(|config| {
         logging::install(&config.log, None)?;
         crate::log_remarks(&given.remarks())?;
+        process::descriptors::raise_limit();
         crate::block_on(serve(config))
     });
     crate::exit("etcd", result)

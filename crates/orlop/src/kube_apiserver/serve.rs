@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
-use apiserver::ApiServer;
 use apiserver::audit::Log;
 use apiserver::auth::Authentication;
+use apiserver::{ApiServer, Limits};
 use process::{
-    Shutdown, Supervisor,
+    Shutdown, Supervisor, descriptors,
     files::{self, Access},
     pki::{self, Identity},
     reload::POLL_INTERVAL,
@@ -101,11 +101,13 @@ async fn start(
     if let Some(audit) = audit {
         builder = builder.audit(audit);
     }
+    let connections = descriptors::connections_within(descriptors::raise_limit());
+    let limits = Limits { connections, ..config.limits };
     let api = builder
         .authentication(authentication)
         .authorization(access.modes())
         .service_accounts(accounts)
-        .limits(config.limits)
+        .limits(limits)
         .services(config.services)
         .admission_plugins(config.plugins)
         .admission_configuration(config.admission)
