@@ -1,6 +1,7 @@
 //! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
 
 mod alone;
+mod attack;
 mod clients;
 mod conformance;
 mod layout;
@@ -35,6 +36,9 @@ Commands:
                       contains FILTER, and writes down the answers
   oracle record [FILTER] --server URL --token TOKEN
                       The same with a server that runs already
+  attack [NAME]       Builds a release and attacks it on loopback: slow heads and bodies, readers that stall, floods of
+                      watches, resets and CONTINUATION frames, 10,000 idle connections, large objects. Prints the
+                      server's memory and what a healthy client feels; NAME selects attacks by their names
   help                This text
 
 Examples:
@@ -51,6 +55,8 @@ fn main() -> ExitCode {
         ["schema"] => schema::run(&[]),
         ["schema", "--check"] => schema::run(&["--check"]),
         ["layout"] => layout::run(),
+        ["attack"] => attack::run(&[]),
+        ["attack", only] => attack::run(&["--only", only]),
         ["oracle", ref rest @ ..] => oracle::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

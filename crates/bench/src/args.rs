@@ -21,6 +21,10 @@ pub struct Args {
     #[arg(long, value_name = "PATTERN")]
     pub only: Option<Regex>,
 
+    /// Attack a server on loopback instead, and show its memory and what a healthy client feels; --only selects attacks
+    #[arg(long)]
+    pub attack: bool,
+
     /// Small counts and short times: shows that everything works, its figures mean little
     #[arg(long)]
     pub quick: bool,
@@ -56,7 +60,8 @@ Examples:
   bench --quick                              a minute or two
   bench --only 'store create'                only creates at the store, on every engine
   bench --only '^store.*SQLite memory'       everything at the store, in memory
-  bench --only 'api start|idle'              start-up and idle memory";
+  bench --only 'api start|idle'              start-up and idle memory
+  bench --attack                             slow, stalled and flooding clients: about five minutes";
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]

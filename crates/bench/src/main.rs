@@ -3,6 +3,7 @@
 mod admission_level;
 mod api_level;
 mod args;
+mod attack;
 mod database;
 mod figure;
 mod machine;
@@ -22,7 +23,18 @@ use crate::report::{Report, progress};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let mut report = Report::new(Args::parse());
+    let args = Args::parse();
+    if args.attack {
+        return match attack::run(&args).await {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("bench: {error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let mut report = Report::new(args);
     let load = machine::load();
     progress(&machine::description());
     model_level::run(&mut report).await;

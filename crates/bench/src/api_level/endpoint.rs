@@ -5,8 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use regex::Regex;
+use rustls::client::ResolvesClientCert;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, SignatureScheme};
 use x509::pem;
 
 /// What a client shows and trusts, each as PEM.
@@ -56,6 +58,13 @@ impl Endpoint {
         Ok(Self { address: address.to_owned(), name, tls: Arc::new(tls) })
     }
 
+    /// The same server for a client without a certificate.
+    pub fn without_certificate(&self) -> Self {
+        let mut tls = (*self.tls).clone();
+        tls.client_auth_cert_resolver = Arc::new(NoCertificate);
+        Self { tls: Arc::new(tls), ..self.clone() }
+    }
+
     /// The server of a kubeconfig that holds its certificates.
     ///
     /// It is read by searching for the four entries, which is all that a file with one cluster and one user needs.
@@ -73,6 +82,20 @@ impl Endpoint {
             key: decoded("client-key-data")?,
         };
         Self::new(address, &credentials)
+    }
+}
+
+/// Shows nothing.
+#[derive(Debug)]
+struct NoCertificate;
+
+impl ResolvesClientCert for NoCertificate {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
     }
 }
 

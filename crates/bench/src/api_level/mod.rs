@@ -18,7 +18,7 @@ use tempfile::TempDir;
 pub use self::client::Client;
 pub use self::endpoint::{Credentials, Endpoint};
 use self::kubernetes::Kubernetes;
-use self::server::{Orlop, Server};
+pub use self::server::{Orlop, Server};
 use crate::database::{PostgresDatabase, PostgresServer};
 use crate::figure::sized;
 use crate::raw::tls::RawServer;

@@ -1,5 +1,6 @@
 //! Servers under test: processes that are started, waited for and stopped.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -69,13 +70,14 @@ async fn stop(mut process: Child) -> Result<()> {
 #[derive(Clone, Debug)]
 pub struct Orlop {
     program: PathBuf,
+    arguments: Vec<OsString>,
 }
 
 impl Orlop {
     /// The given one, or the one that is built now.
     pub async fn find(given: Option<&Path>) -> Result<Self> {
         if let Some(program) = given {
-            return Ok(Self { program: program.to_owned() });
+            return Ok(Self { program: program.to_owned(), arguments: Vec::new() });
         }
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo).args(["build", "--release", "--package", "orlop"]).status().await;
@@ -87,7 +89,12 @@ impl Orlop {
         let bench = std::env::current_exe()?;
         let target =
             bench.parent().and_then(Path::parent).context("this program lies in no target folder")?;
-        Ok(Self { program: target.join("release").join("orlop") })
+        Ok(Self { program: target.join("release").join("orlop"), arguments: Vec::new() })
+    }
+
+    /// The same program, started with these arguments, too.
+    pub fn with(&self, arguments: impl IntoIterator<Item = OsString>) -> Self {
+        Self { program: self.program.clone(), arguments: arguments.into_iter().collect() }
     }
 
     /// The file.
@@ -107,6 +114,7 @@ impl Orlop {
         let begin = Instant::now();
         let mut command = Command::new(&self.program);
         command.arg("serve").arg("--data").arg(folder).args(["--listen", &format!("127.0.0.1:{port}")]);
+        command.args(&self.arguments);
         if let Some(url) = postgres {
             command.args(["--postgres", url]);
         }

