@@ -21,8 +21,7 @@ impl Checker {
     pub async fn connect(url: &str, passfile: Option<&Path>) -> Result<Self, Error> {
         let connector = Connector::new(Address::parse(url)?.with_passfile(passfile));
         let address = connector.address();
-        let mut session =
-            connector.connect("checks", None).await.map_err(|failure| failure.on_open(address))?;
+        let mut session = connector.connect("checks").await.map_err(|failure| failure.on_open(address))?;
         schema::check(&mut session, address).await?;
         // Checks read whole tables: the settings that suit look-ups are taken back.
         let begin = "SET statement_timeout = 0; SET enable_hashjoin = on; SET enable_seqscan = on; SET enable_sort = on;
