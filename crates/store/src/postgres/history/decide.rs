@@ -151,6 +151,13 @@ mod tests {
     #[test]
     fn a_history_that_goes_on_is_the_same_and_every_other_is_lost_or_advanced() {
         let on = |timeline| Identity { timeline: Some(timeline), ..HOME };
+        let advanced = |timeline, mark| Found {
+            identity: on(timeline),
+            stamped: on(3),
+            incarnation: "b".into(),
+            clock: clock(2000, mark),
+            record: None,
+        };
         let cases: [(&str, Found, Verdict); 15] = [
             ("nothing happened", found(), Verdict::Same),
             ("others committed", Found { clock: clock(900, 100), ..found() }, Verdict::Same),
@@ -172,39 +179,9 @@ mod tests {
                 Found { identity: on(3), clock: clock(300, 100), ..found() },
                 lost(300),
             ),
-            (
-                "promoted, and another server has advanced",
-                Found {
-                    identity: on(3),
-                    stamped: on(3),
-                    incarnation: "b".into(),
-                    clock: clock(2000, 2000),
-                    record: None,
-                },
-                Verdict::Advanced,
-            ),
-            (
-                "advanced, but not past what was seen here",
-                Found {
-                    identity: on(3),
-                    stamped: on(3),
-                    incarnation: "b".into(),
-                    clock: clock(2000, 255),
-                    record: None,
-                },
-                lost(2000),
-            ),
-            (
-                "advanced and promoted again",
-                Found {
-                    identity: on(4),
-                    stamped: on(3),
-                    incarnation: "b".into(),
-                    clock: clock(2000, 2000),
-                    record: None,
-                },
-                lost(2000),
-            ),
+            ("promoted, and another server has advanced", advanced(3, 2000), Verdict::Advanced),
+            ("advanced, but not past what was seen here", advanced(3, 255), lost(2000)),
+            ("advanced and promoted again", advanced(4, 2000), lost(2000)),
             (
                 "advanced by an operator",
                 Found { incarnation: "b".into(), clock: clock(2000, 2000), ..found() },
