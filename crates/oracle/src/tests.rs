@@ -181,3 +181,19 @@ fn mistakes_in_scripts_are_named() {
         assert!(error.contains(problem), "{error}");
     }
 }
+
+#[test]
+fn protobuf_of_kubernetes_is_decoded_in_full() {
+    let mut count = 0;
+    for fixture in crate::fixtures("").unwrap() {
+        let text = std::fs::read_to_string(&fixture.answers).unwrap_or_default();
+        if !text.contains("\n  protobuf: ") {
+            continue;
+        }
+        for (case, mut answer) in crate::read_answers(&text).unwrap() {
+            count += usize::from(answer.get(crate::wire::RAW).is_some());
+            assert_eq!(crate::wire::check(&mut answer), None, "{}: {case}", fixture.name);
+        }
+    }
+    assert!(count >= 19, "{count} answers in protobuf are recorded");
+}
