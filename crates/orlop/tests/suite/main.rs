@@ -9,6 +9,7 @@ mod daily;
 mod drop_in;
 mod endpoints;
 mod errands;
+mod failover;
 mod failures;
 mod file_modes;
 mod housekeeping;

@@ -1,6 +1,6 @@
 //! Copies of a server: a file-system copy that goes its own way, and a replica that follows until it is promoted.
 
-use std::{path::Path, sync::atomic::AtomicU32};
+use std::{fs, io::Write as _, path::Path, sync::atomic::AtomicU32};
 
 use super::{PgServer, Stop, finish};
 use crate::{Error, caretaker::Caretaker};
@@ -44,6 +44,19 @@ impl PgServer {
         finish(backup.arg("-D").arg(replica.data()))?;
         replica.launch_on_a_free_port()?;
         Ok(replica)
+    }
+
+    /// Has a standby receive nothing more: what its primary commits from now on, it does not have.
+    ///
+    /// # Errors
+    /// When its settings cannot be changed.
+    pub fn detach(&self) -> Result<(), Error> {
+        let settings = self.data().join("postgresql.auto.conf");
+        let detached = fs::OpenOptions::new().append(true).open(settings);
+        let detached = detached.and_then(|mut file| file.write_all(b"primary_conninfo = ''\n"));
+        detached.map_err(|error| Error::because("cannot change the settings of the standby", error))?;
+        let mut pg_ctl = self.account.command(&self.binaries.path("pg_ctl"));
+        finish(pg_ctl.arg("reload").arg("-D").arg(self.data()).arg("-s"))
     }
 
     /// Makes a primary of a standby, and waits until it is one.

@@ -1,0 +1,255 @@
+//! A failover of PostgreSQL to an asynchronous replica that is behind, under load, with three API servers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures::StreamExt;
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, Secret},
+    rbac::v1::{ClusterRoleBinding, RoleRef, Subject},
+};
+use kube::{
+    Api, Client, Config, ResourceExt,
+    api::{DeleteParams, ListParams, ObjectMeta, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    runtime::{watcher, watcher::Event},
+};
+use pgtest::{PgServer, Stop};
+use tokio::{task::JoinSet, time::timeout};
+
+use crate::server::{PATIENCE, Server};
+
+/// Writers of each server.
+const WRITERS: usize = 2;
+
+/// Writes that are acknowledged before the replica is cut off, while it is, and after the failover.
+const LOAD: usize = 120;
+
+/// Every revision that any client got, with name and uid of its object: it means one thing to all of them.
+#[derive(Default)]
+struct Revisions(Mutex<BTreeMap<String, (String, String)>>);
+
+impl Revisions {
+    fn note(&self, object: &ConfigMap) {
+        let revision = object.resource_version().expect("an object has a resourceVersion");
+        let seen = (object.name_any(), object.uid().expect("an object has a uid"));
+        let before = self.0.lock().unwrap().insert(revision.clone(), seen.clone());
+        assert!(
+            before.as_ref().is_none_or(|before| *before == seen),
+            "resourceVersion {revision} is of {seen:?} and was of {before:?}"
+        );
+    }
+}
+
+async fn client(server: &Server, user: Option<&str>) -> Client {
+    let kubeconfig = Kubeconfig::read_from(&server.kubeconfig).expect("the server is ready");
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.expect("the file names a context");
+    config.auth_info.impersonate = user.map(str::to_owned);
+    Client::try_from(config).expect("its certificates can be used")
+}
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
+}
+
+fn binding(name: &str, user: &str) -> ClusterRoleBinding {
+    let group = "rbac.authorization.k8s.io".to_owned();
+    ClusterRoleBinding {
+        metadata: named(name),
+        role_ref: RoleRef {
+            api_group: group.clone(),
+            kind: "ClusterRole".to_owned(),
+            name: "cluster-admin".to_owned(),
+        },
+        subjects: Some(vec![Subject {
+            api_group: Some(group),
+            kind: "User".to_owned(),
+            name: user.to_owned(),
+            namespace: None,
+        }]),
+    }
+}
+
+/// What the clients of a test share.
+#[derive(Default)]
+struct Shared {
+    revisions: Revisions,
+    acknowledged: Mutex<BTreeSet<String>>,
+    count: AtomicUsize,
+    ends: AtomicBool,
+    /// What the informer of each server holds.
+    informers: [Mutex<BTreeSet<String>>; 3],
+    /// How often each of them listed.
+    lists: [AtomicUsize; 3],
+}
+
+impl Shared {
+    async fn until_more(&self, more: usize) {
+        let goal = self.count.load(Ordering::Relaxed) + more;
+        let enough = async {
+            while self.count.load(Ordering::Relaxed) < goal {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, enough).await.expect("writes are acknowledged");
+    }
+}
+
+/// Creates objects until the test ends, whatever happens to single requests.
+async fn write(client: Client, writer: String, shared: Arc<Shared>) {
+    let api = Api::<ConfigMap>::default_namespaced(client);
+    for number in 0.. {
+        if shared.ends.load(Ordering::Relaxed) {
+            return;
+        }
+        // A request that failed may have been committed, so each has a name of its own.
+        let object = ConfigMap { metadata: named(&format!("{writer}-{number}")), ..ConfigMap::default() };
+        match api.create(&PostParams::default(), &object).await {
+            Ok(created) => {
+                shared.revisions.note(&created);
+                shared.acknowledged.lock().unwrap().insert(created.name_any());
+                shared.count.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+/// Keeps what an informer keeps, and lists again when it is told to.
+async fn follow(client: Client, place: usize, shared: Arc<Shared>) {
+    let api = Api::<ConfigMap>::default_namespaced(client);
+    let mut events = watcher(api, watcher::Config::default()).boxed();
+    let mut listed = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(Event::Init) => listed.clear(),
+            Ok(Event::InitApply(object)) => {
+                shared.revisions.note(&object);
+                listed.insert(object.name_any());
+            }
+            Ok(Event::InitDone) => {
+                *shared.informers[place].lock().unwrap() = std::mem::take(&mut listed);
+                shared.lists[place].fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(Event::Apply(object)) => {
+                shared.revisions.note(&object);
+                shared.informers[place].lock().unwrap().insert(object.name_any());
+            }
+            Ok(Event::Delete(object)) => {
+                shared.informers[place].lock().unwrap().remove(&object.name_any());
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+async fn until_may_read(clients: &[Client], expected: bool) {
+    for client in clients {
+        let secrets = Api::<Secret>::default_namespaced(client.clone());
+        let decided = async {
+            loop {
+                match secrets.list(&ListParams::default()).await {
+                    Ok(_) if expected => return,
+                    Err(kube::Error::Api(status)) if !expected && status.is_forbidden() => return,
+                    _ => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
+        };
+        timeout(PATIENCE, decided).await.unwrap_or_else(|_| panic!("access is not {expected}"));
+    }
+}
+
+/// SIGKILL to the primary, promotion of the replica.
+async fn fail_over(mut primary: PgServer, replica: PgServer) -> (PgServer, PgServer) {
+    let failing = tokio::task::spawn_blocking(move || {
+        primary.stop(Stop::Kill).expect("it can be killed");
+        replica.promote().expect("it can be promoted");
+        (primary, replica)
+    });
+    failing.await.expect("it does not panic")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_binding_grants() {
+    let folder = tempfile::tempdir().unwrap();
+    let primary = PgServer::start().unwrap();
+    let url = primary.create_database().unwrap();
+    let replica = primary.replica().unwrap();
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", primary.port(), replica.port());
+    let url = url.replace(&format!("127.0.0.1:{}", primary.port()), &hosts);
+    let url = format!("{url}?target_session_attrs=read-write");
+    let alone = ["--postgres", &url, "--controllers="];
+    let (mut servers, mut admins, mut alices) = (Vec::new(), Vec::new(), Vec::new());
+    for name in ["first", "second", "third"] {
+        let server = Server::start("serve", &folder.path().join(name), &alone).await;
+        admins.push(client(&server, None).await);
+        alices.push(client(&server, Some("alice")).await);
+        servers.push(server);
+    }
+    let bindings = Api::<ClusterRoleBinding>::all(admins[0].clone());
+    bindings.create(&PostParams::default(), &binding("alice-admin", "alice")).await.unwrap();
+    until_may_read(&alices, true).await;
+
+    let shared = Arc::new(Shared::default());
+    let (mut writers, mut informers) = (JoinSet::new(), JoinSet::new());
+    for (place, admin) in admins.iter().enumerate() {
+        informers.spawn(follow(admin.clone(), place, Arc::clone(&shared)));
+        for writer in 0..WRITERS {
+            writers.spawn(write(admin.clone(), format!("s{place}-w{writer}"), Arc::clone(&shared)));
+        }
+    }
+    shared.until_more(LOAD).await;
+    replica.detach().unwrap();
+    shared.until_more(LOAD).await;
+    let before = shared.acknowledged.lock().unwrap().clone();
+    let lists = [0, 1, 2].map(|place| shared.lists[place].load(Ordering::Relaxed));
+    let killed = Instant::now();
+    let (_primary, _promoted) = fail_over(primary, replica).await;
+    let promoted = killed.elapsed();
+    until_may_read(&alices, true).await;
+    let answered = killed.elapsed();
+    shared.until_more(LOAD).await;
+
+    let bindings = Api::<ClusterRoleBinding>::all(admins[1].clone());
+    bindings.delete("alice-admin", &DeleteParams::default()).await.unwrap();
+    until_may_read(&alices, false).await;
+    shared.ends.store(true, Ordering::Relaxed);
+    while let Some(written) = writers.join_next().await {
+        written.unwrap();
+    }
+    let api = Api::<ConfigMap>::default_namespaced(admins[0].clone());
+    let truth = api.list(&ListParams::default()).await.unwrap().items;
+    truth.iter().for_each(|object| shared.revisions.note(object));
+    let truth: BTreeSet<String> = truth.iter().map(ResourceExt::name_any).collect();
+    for (place, listed) in lists.into_iter().enumerate() {
+        let told = async {
+            while *shared.informers[place].lock().unwrap() != truth {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, told).await.expect("the informer holds what is there");
+        assert!(shared.lists[place].load(Ordering::Relaxed) > listed, "the informer listed again");
+    }
+    assert!(informers.try_join_next().is_none(), "no informer saw a revision of two objects");
+    let acknowledged = shared.acknowledged.lock().unwrap();
+    let lost = acknowledged.difference(&truth).count();
+    let later = acknowledged.difference(&before).filter(|name| !truth.contains(*name)).count();
+    println!(
+        "acknowledged {}, lost {lost}, of those during the failover {later}; promoted after {promoted:?}, all three servers answer \
+         after {answered:?}; {} revisions seen",
+        acknowledged.len(),
+        shared.revisions.0.lock().unwrap().len()
+    );
+    assert!(lost > 0, "the replica was behind");
+    for server in &servers {
+        let log = server.log();
+        assert!(log.contains("ending all watches"), "{log}");
+    }
+}
