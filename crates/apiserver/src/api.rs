@@ -1,7 +1,8 @@
 //! The server as a value: what it serves, from which store, to whom. It knows nothing of sockets.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::{Request, Response};
@@ -13,8 +14,8 @@ use model::rbac::bootstrap_index;
 use process::Shutdown;
 use process::reload::Current;
 use store::Store;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tasks::{TaskFailure, Tasks};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::admission::{Admission, Switches};
 use crate::audit::Audit;
@@ -67,7 +68,7 @@ pub struct Parts {
     /// What Services get.
     pub(crate) services: Ranges,
     /// They end with the server.
-    tasks: Mutex<JoinSet<()>>,
+    pub(crate) tasks: Tasks,
 }
 
 impl Parts {
@@ -85,6 +86,15 @@ impl Parts {
     pub(crate) fn keeps_namespaces(&self) -> bool {
         self.admission.is_on("NamespaceLifecycle") && self.registry().find("", "v1", "namespaces").is_some()
     }
+}
+
+/// The parts of a server that its later tasks begin with.
+struct Start {
+    address: Option<SocketAddr>,
+    presence: Option<Presence>,
+    uses: tracking::Uses,
+    has_roles: bool,
+    is_fresh: bool,
 }
 
 /// Puts a server together.
@@ -260,35 +270,17 @@ impl Builder {
             leaving: self.leaving,
             departure: Departure::default(),
             services: self.services,
-            tasks: Mutex::new(JoinSet::new()),
+            tasks: Tasks::default(),
         }));
         if let Some(audit) = &api.audit {
-            api.spawn(audit.log.clone().keep());
+            api.spawn("the audit log writer", audit.log.clone().keep());
         }
         api.follow(is_defining.then_some(position)).await?;
         let is_fresh = bootstrap::lay_ground(&api).await?;
-        let (server, address, is_shared) = (Arc::downgrade(&api.0), self.address, self.is_shared);
-        let flows = flow_control::keep(server.clone());
-        let tokens = tracking::keep(server.clone(), uses);
-        let rest = async move {
-            let mut presence =
-                address.map(|address| Presence::new(&self.host, address, is_shared, self.services));
-            bootstrap::complete(server.clone(), address, &mut presence, is_fresh).await;
-            tokio::join!(flows, tokens, presence::keep(presence, server));
-        };
-        let roles = has_roles.then(|| rbac::follow(api.store.clone(), api.rbac.clone()));
-        let progress = api.progress.clone();
-        api.spawn(async move {
-            progress.turn().await;
-            match roles {
-                None => rest.await,
-                Some(roles) => {
-                    // What is made has to be followed, and what is there has to be known before anybody relies on it.
-                    let following = roles.await;
-                    tokio::join!(following, rest);
-                }
-            }
-        });
+        let presence = self.address.filter(|_| presence::is_served(&api));
+        let presence =
+            presence.map(|address| Presence::new(&self.host, address, self.is_shared, self.services));
+        api.start_tasks(Start { address: self.address, presence, uses, has_roles, is_fresh });
         Ok(api)
     }
 }
@@ -298,25 +290,105 @@ impl ApiServer {
         Self(parts)
     }
 
+    /// Starts the tasks that the first answer does not need.
+    fn start_tasks(&self, Start { address, mut presence, uses, has_roles, is_fresh }: Start) {
+        let (server, progress) = (Arc::downgrade(&self.0), self.progress.clone());
+        let (listed, roles_listed) = oneshot::channel();
+        if has_roles {
+            let listing = rbac::follow(self.store.clone(), self.rbac.clone());
+            let progress = progress.clone();
+            self.spawn("the RBAC informer", async move {
+                progress.turn().await;
+                let following = listing.await;
+                let _ = listed.send(());
+                following.await;
+            });
+        }
+        let (hand_over, handed_over) = oneshot::channel();
+        let (parts, begun) = (server.clone(), progress.clone());
+        let has_presence = presence.is_some();
+        self.tasks.start_finite("the bootstrap of the first objects", async move {
+            begun.turn().await;
+            // What is made has to be followed, and what is there has to be known before anybody relies on it.
+            if has_roles && roles_listed.await.is_err() {
+                return;
+            }
+            bootstrap::complete(parts, address, &mut presence, is_fresh).await;
+            let _ = hand_over.send(presence);
+        });
+        let (flows, settled) = (flow_control::keep(server.clone()), progress.clone());
+        self.spawn("the FlowSchema controller", async move {
+            settled.completed().await;
+            flows.await;
+        });
+        if tracking::is_served(self) {
+            let (tokens, settled) = (tracking::keep(server.clone(), uses), progress);
+            self.spawn("the legacy token tracking controller", async move {
+                settled.completed().await;
+                tokens.await;
+            });
+        }
+        if has_presence {
+            self.spawn("the identity Lease controller", async move {
+                if let Ok(Some(presence)) = handed_over.await {
+                    presence.keep(server).await;
+                }
+            });
+        } else {
+            self.departure.complete();
+        }
+    }
+
     /// Starts the tasks that keep what is known of definitions, and of what admission plugins look at.
     async fn follow(&self, definitions: Option<watch::Sender<Revision>>) -> Result<(), Error> {
         let of_definitions = async {
             let Some(position) = definitions else { return Ok(()) };
-            self.spawn(definitions::follow(&self.store, self.catalog.clone(), position).await?);
-            self.spawn(definitions::look_after(Arc::downgrade(&self.0), self.catalog.changes()));
-            self.spawn(definitions::keep_indexes(Arc::downgrade(&self.0)));
+            let following = definitions::follow(&self.store, self.catalog.clone(), position).await?;
+            self.spawn("the CRD informer", following);
+            let changes = self.catalog.changes();
+            self.spawn("the CRD controller", definitions::look_after(Arc::downgrade(&self.0), changes));
+            let indexing = definitions::keep_indexes(Arc::downgrade(&self.0));
+            self.spawn("the selectable field controller", indexing);
             Ok(())
         };
         let registry = self.registry();
         let of_admission = self.admission.follow(&self.store, &registry);
         let ((), following) = tokio::try_join!(of_definitions, of_admission)?;
-        following.into_iter().for_each(|task| self.spawn(task));
+        for (resource, task) in following {
+            self.spawn(format!("the informer of {resource}"), task);
+        }
         Ok(())
     }
 
-    /// Starts a task that ends with the server.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
+    /// Starts a task that runs as long as the server. It may end by itself once the server stops or is dropped.
+    fn spawn(&self, name: impl Into<Cow<'static, str>>, task: impl Future<Output = ()> + Send + 'static) {
+        let (server, shutdown, leaving) =
+            (Arc::downgrade(&self.0), self.shutdown.clone(), self.leaving.clone());
+        self.tasks.start(name, async move {
+            task.await;
+            if server.strong_count() == 0 || shutdown.is_requested() || leaving.is_requested() {
+                std::future::pending::<()>().await;
+            }
+        });
+    }
+
+    /// Resolves with the first background task that ended early; never where none does. Without that task the server may authorize
+    /// or admit by outdated objects, so most users end the process.
+    pub fn failed(&self) -> impl Future<Output = TaskFailure> + Send + use<> {
+        self.tasks.failed()
+    }
+
+    /// The names of the background tasks.
+    #[cfg(feature = "faults")]
+    #[must_use]
+    pub fn task_names(&self) -> Vec<String> {
+        self.tasks.names()
+    }
+
+    /// Makes a background task panic. Says whether there is one of this name.
+    #[cfg(feature = "faults")]
+    pub fn inject_fault(&self, task: &str) -> bool {
+        self.tasks.inject_fault(task)
     }
 
     /// A server of the built-in kinds on this store.
@@ -356,7 +428,10 @@ impl ApiServer {
 
     /// Tells servers beside this one how it knows its callers, from now on.
     pub fn publish(&self, trust: Current<Trust>) {
-        self.spawn(trust::keep(Arc::downgrade(&self.0), trust));
+        if self.registry().find("", "v1", "configmaps").is_some() {
+            let keeping = trust::keep(Arc::downgrade(&self.0), trust);
+            self.spawn("the authentication ConfigMap controller", keeping);
+        }
     }
 
     /// Returns once all objects are there that every server has. Whose answer depends on them waits by itself.

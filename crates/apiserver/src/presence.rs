@@ -56,6 +56,12 @@ pub(crate) struct Presence {
 pub(crate) struct Departure(SetOnce<()>);
 
 impl Departure {
+    /// The server has said so, or has nothing to say.
+    pub fn complete(&self) {
+        // Nobody else says so.
+        let _ = self.0.set(());
+    }
+
     /// Waits for it, but not for long.
     pub async fn wait(&self) {
         let _ = timeout(FAREWELL, self.0.wait()).await;
@@ -71,16 +77,14 @@ impl Presence {
 
     /// Says for the first time that the server is there. One that cannot is complete without.
     pub async fn begin(&mut self, api: &ApiServer) {
-        if is_served(api)
-            && let Err(error) = self.settle(api, false).await
-        {
+        if let Err(error) = self.settle(api, false).await {
             tracing::warn!(%error, "that this server is there cannot be written yet");
         }
     }
 
     /// Keeps it true until a stop is requested, and then says that the server is gone.
-    async fn keep(mut self, server: Weak<Parts>) {
-        let Some(api) = server.upgrade().map(ApiServer::of).filter(is_served) else { return };
+    pub async fn keep(mut self, server: Weak<Parts>) {
+        let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let mut stop = std::pin::pin!(stop(api.shutdown.clone(), api.leaving.clone()));
         drop(api);
         loop {
@@ -105,6 +109,7 @@ impl Presence {
         if let Err(error) = self.settle(&api, true).await {
             tracing::warn!(%error, "that this server is gone cannot be written; its Lease runs out");
         }
+        api.departure.complete();
     }
 
     /// Writes what is not as it has to be. Gives what tells of changes from then on, and when to look again in any case.
@@ -122,17 +127,6 @@ impl Presence {
             self.memory.renewed(moment.now);
         }
         Ok((watches, next))
-    }
-}
-
-/// Keeps the presence of a server, if it has any, until that is over.
-pub(crate) async fn keep(presence: Option<Presence>, server: Weak<Parts>) {
-    if let Some(presence) = presence {
-        presence.keep(server.clone()).await;
-    }
-    if let Some(parts) = server.upgrade() {
-        // Nobody else says so.
-        let _ = parts.departure.0.set(());
     }
 }
 
@@ -159,7 +153,8 @@ async fn changed(mut watches: Vec<Watch>, next: Instant) {
     }
 }
 
-fn is_served(api: &ApiServer) -> bool {
+/// Whether a server has the types that this is about.
+pub(crate) fn is_served(api: &ApiServer) -> bool {
     let registry = api.registry();
     [LEASES, ENDPOINTS, SLICES, SERVICES, NAMESPACES]
         .iter()

@@ -169,7 +169,7 @@ async fn work<R: Reconcile>(work: Work<R>, _end: EndOfSources, workers: usize, s
         tokio::select! {
             biased;
             () = &mut stop => break,
-            Some(_) = tasks.join_next() => {}
+            Some(ended) = tasks.join_next() => drop(tasks::propagate(ended)),
             key = work.context.queue.next(), if tasks.len() < workers => {
                 tasks.spawn(Arc::clone(&work).look_at_all(key, shutdown.clone()));
             }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use kube::Client;
 use process::{Shutdown, pki::Signer, signing::SigningKey};
+use tasks::{TaskFailure, Tasks};
 use thiserror::Error;
-use tokio::task::JoinSet;
 
 use crate::{Metrics, Run, Watches};
 
@@ -95,6 +95,9 @@ impl Selection {
 
 /// Runs the selected controllers until a stop is requested. `client` makes a client that acts as a service account, or
 /// as the process that runs them.
+///
+/// # Errors
+/// A controller, or a watch that several of them share, that ended before the request.
 pub async fn run(
     entries: &'static [Entry],
     selection: Selection,
@@ -102,12 +105,12 @@ pub async fn run(
     settings: Settings,
     metrics: &Metrics,
     shutdown: Shutdown,
-) {
+) -> Result<(), TaskFailure> {
     let settings = Arc::new(settings);
-    let (mut tasks, manager) = (JoinSet::new(), client(None));
+    let (tasks, manager) = (Tasks::default(), client(None));
     // Who watches is the process, as in Kubernetes: controllers have rights of their own for what they do.
     let watches = Watches::closed(manager.clone());
-    for Entry { account, controller, .. } in entries.iter().filter(|entry| selection.is_on(entry.name)) {
+    for Entry { name, account, controller } in entries.iter().filter(|entry| selection.is_on(entry.name)) {
         let setup = Setup {
             client: client(Some(account)),
             manager: manager.clone(),
@@ -115,17 +118,28 @@ pub async fn run(
             settings: Arc::clone(&settings),
         };
         let controller = controller(&setup);
-        let (name, counts) = controller.counts();
-        metrics.show(name, counts);
-        tasks.spawn(controller.run(shutdown.clone()));
+        let (counted_as, counts) = controller.counts();
+        metrics.show(counted_as, counts);
+        tasks.start(format!("the controller {name}"), controller.run(shutdown.clone()));
     }
     watches.open();
-    shutdown.requested().await;
-    while tasks.join_next().await.is_some() {}
+    tokio::select! {
+        // First, because a controller sees the request at the same time and may end before this is polled.
+        biased;
+        () = shutdown.requested() => {}
+        failure = tasks.failed() => return Err(failure),
+        failure = watches.failed() => return Err(failure),
+    }
+    tasks.stop();
+    tasks.join().await;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+
     use super::*;
 
     fn selection(list: &[&str]) -> Result<Selection, UnknownController> {
@@ -158,5 +172,51 @@ mod tests {
     fn unknown_names_are_refused_with_the_known_ones() {
         let error = selection(&["*", "-four"]).unwrap_err().to_string();
         assert_eq!(error, "\"four\" is not in the list of known controllers: one, two, three");
+    }
+
+    /// A controller that ends as its name says.
+    struct Ending(&'static str);
+
+    impl Run for Ending {
+        fn counts(&self) -> (&'static str, Arc<crate::metrics::Counts>) {
+            (self.0, Arc::default())
+        }
+
+        fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()> {
+            match self.0 {
+                "panics" => async { panic!("a defect") }.boxed(),
+                "returns" => std::future::ready(()).boxed(),
+                _ => shutdown.requested().boxed(),
+            }
+        }
+    }
+
+    static ENTRIES: [Entry; 3] = [
+        Entry { name: "panics", account: "", controller: |_| Box::new(Ending("panics")) },
+        Entry { name: "returns", account: "", controller: |_| Box::new(Ending("returns")) },
+        Entry { name: "works", account: "", controller: |_| Box::new(Ending("works")) },
+    ];
+
+    async fn ended(selected: &str, shutdown: Shutdown) -> Result<(), TaskFailure> {
+        let selection = Selection::new(&["works".to_owned(), selected.to_owned()], &ENTRIES, &[]).unwrap();
+        let client = |_: Option<&str>| {
+            Client::try_from(kube::Config::new(http::Uri::from_static("http://[::1]:9"))).unwrap()
+        };
+        let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
+        run(&ENTRIES, selection, client, Settings::default(), &metrics, shutdown).await
+    }
+
+    #[tokio::test]
+    async fn a_controller_that_ends_early_ends_the_manager_with_its_name() {
+        let failure = ended("panics", Shutdown::new()).await.unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "the controller panics panicked: a defect; this is a defect of the program"
+        );
+        let failure = ended("returns", Shutdown::new()).await.unwrap_err();
+        assert_eq!((&*failure.task, failure.cause), ("the controller returns", tasks::Cause::Returned));
+        let shutdown = Shutdown::new();
+        shutdown.request();
+        assert_eq!(ended("works", shutdown).await, Ok(()));
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::core::Status;
+use tasks::{TaskFailure, Tasks};
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
 
 use crate::line::{Head, Line, Name};
 use crate::objects::refusal;
@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Default)]
 struct Feeds {
     by_target: HashMap<Target, Arc<Feed>>,
-    tasks: JoinSet<()>,
+    tasks: Tasks,
     is_open: bool,
 }
 
@@ -97,8 +97,13 @@ impl Watches {
         feeds.is_open = true;
         let Feeds { by_target, tasks, .. } = &mut *feeds;
         for (target, feed) in by_target {
-            tasks.spawn(self.task(target, feed));
+            tasks.start_finite(format!("the watch of {target}"), self.task(target, feed));
         }
+    }
+
+    /// Resolves with the first watch that panicked; never where none does.
+    pub(crate) fn failed(&self) -> impl Future<Output = TaskFailure> + Send + use<> {
+        self.0.feeds().tasks.failed()
     }
 
     /// Listens from now on: first to the present objects, then to every change.
@@ -110,8 +115,7 @@ impl Watches {
         let feed = by_target.entry(target).or_insert_with_key(|target| {
             let feed = Arc::default();
             if *is_open {
-                while tasks.try_join_next().is_some() {}
-                tasks.spawn(self.task(target, &feed));
+                tasks.start_finite(format!("the watch of {target}"), self.task(target, &feed));
             }
             feed
         });

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use process::Shutdown;
 use process::pki::Pki;
 use process::reload::Current;
 use process::signing::SigningKey;
+use tasks::TaskFailure;
 use tower_service::Service;
 
 /// Whom managed fields and logs name.
@@ -74,12 +75,13 @@ pub(crate) async fn run(
     metrics: Metrics,
     shared_at: Option<String>,
     shutdown: Shutdown,
-) -> Result<(), Infallible> {
+) -> Result<(), TaskFailure> {
     tokio::select! {
         () = api.settled() => {}
         () = shutdown.requested() => return Ok(()),
     }
     let line = Line::to(api.clone());
+    let failure = OnceLock::new();
     let work = |stop: Shutdown| {
         let client = |account: Option<&str>| line.client_of(account);
         let (mut sources, selection, metrics) = (sources.clone(), selection.clone(), &metrics);
@@ -101,14 +103,21 @@ pub(crate) async fn run(
             }
         };
         async {
-            let ((), ()) = tokio::join!(clients, policies);
+            let policies = async {
+                policies.await;
+                Ok(())
+            };
+            if let Err(reason) = tokio::try_join!(clients, policies) {
+                // Only the first counts.
+                let _ = failure.set(reason);
+            }
         }
     };
     match shared_at {
         None => work(shutdown).await,
         Some(address) => leader::lead(lease(&line, &address), shutdown, work).await,
     }
-    Ok(())
+    failure.into_inner().map_or(Ok(()), Err)
 }
 
 async fn check_policies(api: &ApiServer, is_on: bool, stop: Shutdown) {

@@ -134,6 +134,7 @@ async fn start(config: &mut Config, supervisor: &mut Supervisor) -> Result<Start
     // Not before the database is ours: the server that has it may have written the file.
     kubeconfig::write(&renewal.kubeconfig, &renewal.address, &pki)
         .map_err(|reason| unwritable(&renewal.kubeconfig, &reason))?;
+    watch_tasks(supervisor, &store, &api);
     let (set_pki, pki) = Updater::new(pki);
     let sources =
         Sources { pki: Some(pki), signing_key: Some(signing_key), unused_tokens: Some(config.unused_tokens) };
@@ -166,6 +167,13 @@ fn prepare_folder(data: &Path) -> io::Result<()> {
         files::restrict(&data.join("pki").join(key));
     }
     Ok(())
+}
+
+/// Ends the process when a background task of the store or of the API server ends early.
+pub(crate) fn watch_tasks(supervisor: &mut Supervisor, store: &Store, api: &ApiServer) {
+    let store = store.clone();
+    supervisor.watch("the store", async move { store.failed().await });
+    supervisor.watch("the API server", api.failed());
 }
 
 /// The certificates of the server: its CAs, and what it shows.
@@ -311,6 +319,20 @@ mod tests {
         let mut out = Vec::new();
         Welcome { address: "127.0.0.1:6443".to_owned(), kubeconfig: kubeconfig.into() }.print(&mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_background_task_that_panics_ends_the_process_with_its_name_and_reason() {
+        let engine = Arc::new(store::Sqlite::in_memory().unwrap());
+        let metrics = store::Metrics::new(&mut Registry::default());
+        let store = Store::open(engine, store::Options::default(), &metrics).await.unwrap();
+        let api = ApiServer::builder(store.clone()).build().await.unwrap();
+        let mut supervisor = Supervisor::new(Shutdown::new());
+        watch_tasks(&mut supervisor, &store, &api);
+        assert!(api.inject_fault("the RBAC informer"));
+        let failure = supervisor.run().await.unwrap_err().to_string();
+        let expected = "the API server failed: the RBAC informer panicked: an injected fault";
+        assert!(failure.starts_with(expected), "{failure}");
     }
 
     #[test]

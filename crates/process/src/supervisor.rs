@@ -88,6 +88,21 @@ impl Supervisor {
         self.names.insert(handle.id(), name);
     }
 
+    /// Fails when a component does: `failed` resolves with the reason when one of its own tasks has ended early.
+    pub fn watch<E: Into<TaskError>>(
+        &mut self,
+        name: &'static str,
+        failed: impl Future<Output = E> + Send + 'static,
+    ) {
+        let requested = self.shutdown.requested();
+        self.start(name, async {
+            tokio::select! {
+                reason = failed => Err(reason),
+                () = requested => Ok(()),
+            }
+        });
+    }
+
     /// Runs until a stop is requested or a task ends early, then ends all tasks and returns.
     ///
     /// # Errors
@@ -141,10 +156,7 @@ impl Supervisor {
 
 fn panic_text(error: JoinError) -> String {
     match error.try_into_panic() {
-        Ok(payload) => match payload.downcast::<String>() {
-            Ok(text) => *text,
-            Err(payload) => payload.downcast_ref::<&str>().map_or("no text", |text| text).to_owned(),
-        },
+        Ok(payload) => tasks::panic_text(&*payload).to_owned(),
         Err(error) => error.to_string(),
     }
 }
@@ -215,6 +227,22 @@ mod tests {
             matches!(failure, Failure::Panicked { ref message, .. } if message == "7 is odd"),
             "{failure}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_component_that_fails_ends_the_others_and_one_that_does_not_ends_with_them() {
+        let mut failing = supervisor();
+        failing.watch("the store", std::future::pending::<io::Error>());
+        failing.watch("the API server", async { io::Error::other("the informer panicked") });
+        assert_eq!(
+            failing.run().await.unwrap_err().to_string(),
+            "the API server failed: the informer panicked"
+        );
+
+        let mut sound = supervisor();
+        sound.watch("the store", std::future::pending::<io::Error>());
+        sound.shutdown().request();
+        sound.run().await.unwrap();
     }
 
     #[tokio::test]

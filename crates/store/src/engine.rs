@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{ObjectKey, Resource, Revision};
+use tasks::TaskFailure;
 
 use crate::types::{Change, ClockState, Error, ListQuery, Page, Stored, Write, Written};
 
@@ -66,6 +67,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Copies one committed state into a file of its own, while writers go on; `None` where the database has backups of its own.
     async fn backup(&self) -> Result<Option<Snapshot>, Error> {
         Ok(None)
+    }
+
+    /// Resolves when a task or thread of the engine has ended early; never where it has none.
+    async fn failed(&self) -> TaskFailure {
+        std::future::pending().await
     }
 
     /// Gives back files, locks, threads and connections. Afterwards every call answers [`Error::Unavailable`].

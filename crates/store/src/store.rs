@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{ObjectKey, Revision};
-use tokio::sync::{Mutex, watch};
-use tokio::task::JoinSet;
+use tasks::{TaskFailure, Tasks};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::committer::{BatchLimits, Hold, Queue, committer};
@@ -81,7 +81,7 @@ struct Inner {
     metrics: Metrics,
     stop: watch::Sender<bool>,
     /// The committer, the publisher, the compactor. They end with the last clone at the latest.
-    tasks: Mutex<JoinSet<()>>,
+    tasks: Tasks,
 }
 
 impl Drop for Inner {
@@ -115,16 +115,16 @@ impl Store {
             stopped.clone(),
             metrics.clone(),
         );
-        let mut tasks = JoinSet::new();
-        tasks.spawn(publishing);
-        tasks.spawn(committing);
+        let tasks = Tasks::default();
+        tasks.start("the publisher", publishing);
+        tasks.start("the committer", committing);
         let pace = Pace {
             interval: options.compaction,
             retention: options.retention,
             budget: options.history_bytes,
         };
-        tasks.spawn(compactor(Arc::clone(&engine), pace, pressure, stopped, metrics.clone()));
-        let tasks = Mutex::new(tasks);
+        let compacting = compactor(Arc::clone(&engine), pace, pressure, stopped, metrics.clone());
+        tasks.start("the compactor", compacting);
         Ok(Self { inner: Arc::new(Inner { engine, queue, hub, metrics: metrics.clone(), stop, tasks }) })
     }
 
@@ -193,14 +193,22 @@ impl Store {
         self.inner.engine.backup().await
     }
 
+    /// Resolves with the first task, of the store or of its engine, that ended early; never where none does. Without that task the
+    /// store refuses writes or hides them from watches, so most users end the process.
+    pub async fn failed(&self) -> TaskFailure {
+        tokio::select! {
+            failure = self.inner.tasks.failed() => failure,
+            failure = self.inner.engine.failed() => failure,
+        }
+    }
+
     /// Commits what is queued, ends the tasks and all watches, and closes the engine. Later calls answer [`Error::Unavailable`].
     pub async fn close(&self) {
+        self.inner.tasks.stop();
         self.inner.stop.send_replace(true);
-        let mut tasks = self.inner.tasks.lock().await;
-        while let Some(ended) = tasks.join_next().await {
-            if let Err(error) = ended {
-                tracing::error!(%error, "a task of the store panicked");
-            }
+        self.inner.tasks.join().await;
+        if let Some(failure) = self.inner.tasks.failure() {
+            tracing::error!(%failure, "a task of the store ended early");
         }
         self.inner.hub.close();
         self.inner.engine.close().await;

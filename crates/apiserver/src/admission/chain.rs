@@ -66,14 +66,14 @@ impl Admission {
         &self,
         store: &Store,
         registry: &Registry,
-    ) -> Result<Vec<BoxFuture<'static, ()>>, Error> {
+    ) -> Result<Vec<(Resource, BoxFuture<'static, ()>)>, Error> {
         let is_served =
             |of: &&Arc<dyn Follows>| registry.types().any(|known| known.resource == *of.resource());
         let followed = self.followed.iter().filter(is_served);
         // One after the other: most are empty, and each that reads beside another needs a connection of its own.
         let mut tasks = Vec::new();
         for of in followed {
-            tasks.push(Arc::clone(of).start(store.clone()).await?);
+            tasks.push((of.resource().clone(), Arc::clone(of).start(store.clone()).await?));
         }
         Ok(tasks)
     }

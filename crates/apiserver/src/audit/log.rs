@@ -133,9 +133,9 @@ impl Log {
             self.bell.notified().await;
             let log = Arc::clone(&self);
             // Writing waits for the disk, which no task of a request's may.
-            let _ = tokio::task::spawn_blocking(move || log.flush()).await;
+            tasks::propagate(tokio::task::spawn_blocking(move || log.flush()).await);
             // Nobody waits until old files are compressed; two at once would get in each other's way.
-            let _ = tidying.try_join_next();
+            tidying.try_join_next().and_then(tasks::propagate);
             if tidying.is_empty()
                 && let Some(old) = self.untidy()
             {

@@ -102,8 +102,10 @@ pub(crate) async fn keep(server: Weak<Parts>, mut published: Current<Trust>) {
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let trust = published.get();
-        if trust.is_nothing() || api.registry().find("", "v1", "configmaps").is_none() {
-            return;
+        if trust.is_nothing() {
+            drop(api);
+            published.changed().await;
+            continue;
         }
         let settled = settle(&api, &trust).await;
         drop(api);

@@ -47,6 +47,11 @@ impl Progress {
         self.is_complete.wait().await;
     }
 
+    /// Waits until all of them are there, whenever that is.
+    pub async fn completed(&self) {
+        self.is_complete.wait().await;
+    }
+
     /// As [`Progress::wait`], for who is in no hurry.
     pub async fn wait_patiently(&self) {
         let _ = timeout(PATIENCE, self.is_complete.wait()).await;

@@ -48,8 +48,8 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver
             tracing::warn!(%error, "the APIServices of definitions cannot be kept");
         }
         drop((registry, api));
-        while ending.try_join_next().is_some() {}
         tokio::select! {
+            Some(ended) = ending.join_next() => drop(tasks::propagate(ended)),
             changed = reached.changed() => if changed.is_err() {
                 return;
             },

@@ -26,6 +26,7 @@ mod policies;
 mod rbac;
 mod services;
 mod storage;
+mod supervision;
 mod tokens;
 mod views;
 mod walk;

@@ -199,3 +199,14 @@ async fn a_server_that_stops_is_not_asked_all_the_time() {
     bed.asked().await;
     assert_eq!(begun.elapsed(), 3 * FIRST_DELAY);
 }
+
+#[tokio::test]
+async fn a_watch_that_panics_is_reported_by_its_target() {
+    let (asking, _asked) = mpsc::unbounded();
+    let watches = Watches::new(Client::new(Server(asking), "default"));
+    let (heard, _) = mpsc::unbounded();
+    let _membership = watches.join(Target::all(SHIPS), Box::new(Echo(heard)));
+    let name = format!("the watch of {}", Target::all(SHIPS));
+    assert!(watches.0.feeds().tasks.inject_fault(&name));
+    assert_eq!(watches.failed().await.task, name);
+}

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Servers on one database, each with its own controllers.
 struct Servers {
     apis: Vec<ApiService>,
-    controllers: JoinSet<Result<(), Infallible>>,
+    controllers: JoinSet<Result<(), tasks::TaskFailure>>,
     shutdown: Shutdown,
 }
 

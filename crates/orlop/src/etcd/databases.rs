@@ -5,10 +5,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures::{StreamExt, stream::FuturesUnordered};
 use process::files;
 use store::remote::Shared;
 use store::{Durability, Error, FileOptions, Sqlite};
-use tokio::sync::Mutex;
+use tasks::TaskFailure;
+use tokio::sync::{Mutex, Notify};
 
 /// Whoever can connect can ask for another prefix; this many files are enough for everyone.
 const MAX_DATABASES: usize = 64;
@@ -21,11 +23,13 @@ pub(super) struct Databases {
     folder: PathBuf,
     durability: Durability,
     open: Mutex<HashMap<String, Arc<Shared>>>,
+    /// Rings when one more is open.
+    opened: Notify,
 }
 
 impl Databases {
     pub(super) fn new(folder: PathBuf, durability: Durability) -> Self {
-        Self { folder, durability, open: Mutex::new(HashMap::new()) }
+        Self { folder, durability, open: Mutex::new(HashMap::new()), opened: Notify::new() }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -59,7 +63,20 @@ impl Databases {
         let engine = opening.await.map_err(|error| refused(&error.to_string()))??;
         let database = Arc::new(Shared::new(Arc::new(engine)));
         open.insert(name, Arc::clone(&database));
+        self.opened.notify_one();
         Ok(database)
+    }
+
+    /// Resolves when a thread of one of the databases has ended early.
+    pub(super) async fn failed(&self) -> TaskFailure {
+        loop {
+            let open: Vec<Arc<Shared>> = self.open.lock().await.values().cloned().collect();
+            let mut failures: FuturesUnordered<_> = open.iter().map(|database| database.failed()).collect();
+            tokio::select! {
+                Some(failure) = failures.next() => return failure,
+                () = self.opened.notified() => {}
+            }
+        }
     }
 
     /// Closes what is open.

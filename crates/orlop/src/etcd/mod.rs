@@ -89,6 +89,8 @@ async fn serve(config: Config) -> Result<()> {
         let serving = server::serve(listener, tls, databases, server::CONNECTIONS, supervisor.shutdown());
         supervisor.start("the server", serving);
     }
+    let opened = Arc::clone(&databases);
+    supervisor.watch("the database", async move { opened.failed().await });
     let shutdown = supervisor.shutdown();
     supervisor.start("the signal handler", stop_on_signal(signals, shutdown));
     let result = supervisor.run().await;

@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use super::access::Settings;
 use super::admission;
 use super::config::{Config, Serving};
-use crate::serve::{CLOSE_TIMEOUT, STOP_TIME, in_cluster};
+use crate::serve::{CLOSE_TIMEOUT, STOP_TIME, in_cluster, watch_tasks};
 use crate::trust::Followers;
 use crate::{callers, controllers, reload_metrics::ReloadMetrics};
 
@@ -120,6 +120,7 @@ async fn start(
         .build()
         .await
         .map_err(|error| anyhow!("the first objects cannot be made: {error}"))?;
+    watch_tasks(supervisor, &store, &api);
     let followers =
         Followers::of(config.trust.clone(), serving.await??, access.publisher(), supervisor.shutdown());
     api.publish(followers.published);

@@ -35,8 +35,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{ObjectKey, Resource, Revision};
+use tasks::{TaskFailure, Tasks};
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
 
 use self::address::Address;
 use self::commit::Writer;
@@ -96,7 +96,7 @@ pub struct Postgres {
     writer: Mutex<Writer>,
     readers: Readers,
     /// The sessions that read and the one that listens. They end with the engine at the latest.
-    tasks: Mutex<JoinSet<()>>,
+    tasks: Tasks,
 }
 
 impl Postgres {
@@ -108,14 +108,15 @@ impl Postgres {
         let mut session = connector.connect("opens").await.map_err(|failure| failure.on_open(address))?;
         schema::migrate(&mut session, address).await?;
         drop(session);
-        let mut tasks = JoinSet::new();
-        let readers = Readers::start(&connector, options.readers, &mut tasks);
+        let tasks = Tasks::default();
+        let readers = Readers::start(&connector, options.readers, &tasks);
         let opened = read::clock(&readers).await?.current;
         connector.history().saw(opened);
         connector.ring().saw(opened);
-        tasks.spawn(bell::attend(Arc::clone(&connector), options.listen, options.poll));
+        let listening = bell::attend(Arc::clone(&connector), options.listen, options.poll);
+        tasks.start("the PostgreSQL listener", listening);
         let writer = Mutex::new(Writer::new(Arc::clone(&connector)));
-        Ok(Self { connector, writer, readers, tasks: Mutex::new(tasks) })
+        Ok(Self { connector, writer, readers, tasks })
     }
 
     /// A read as of now. What is older than something that was seen before is of a database that lost its last commits: it is
@@ -200,11 +201,15 @@ impl Engine for Postgres {
         look::advance(&mut session, self.connector.history(), self.connector.ring(), to).await
     }
 
+    async fn failed(&self) -> TaskFailure {
+        self.tasks.failed().await
+    }
+
     async fn close(&self) {
         self.connector.close();
         self.writer.lock().await.close();
         // Their sessions go with them.
-        self.tasks.lock().await.shutdown().await;
+        self.tasks.abort().await;
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::ObjectKey;
+use tasks::Tasks;
 use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -114,13 +114,13 @@ impl Queued {
 
 impl Readers {
     /// Starts so many tasks.
-    pub fn start(connector: &Arc<Connector>, count: usize, tasks: &mut JoinSet<()>) -> Self {
+    pub fn start(connector: &Arc<Connector>, count: usize, tasks: &Tasks) -> Self {
         let (jobs, queued_jobs) = mpsc::channel(QUEUE);
         let (gets, queued_gets) = mpsc::channel(QUEUE);
         let queued = Arc::new(Mutex::new(Queued { jobs: queued_jobs, gets: queued_gets }));
         for _ in 0..count.max(1) {
             let reader = Reader { connector: Arc::clone(connector), session: None, gate: Gate::default() };
-            tasks.spawn(reader.serve(Arc::clone(&queued)));
+            tasks.start("a PostgreSQL reader", reader.serve(Arc::clone(&queued)));
         }
         Self { jobs, gets }
     }

@@ -254,3 +254,16 @@ async fn a_step_that_fails_leaves_nothing_behind() {
     let schemas = lines(&mut session, "SELECT coalesce(to_regnamespace('orlop')::text, 'none')").await;
     assert_eq!(schemas, ["none"]);
 }
+
+#[tokio::test]
+async fn a_task_that_panics_is_reported_by_its_name() {
+    let url = SERVER.create_database().unwrap();
+    let options = PostgresOptions { readers: 1, ..PostgresOptions::default() };
+    let names = Postgres::open(&url, &options).await.unwrap().tasks.names();
+    assert_eq!(names, ["a PostgreSQL reader", "the PostgreSQL listener"]);
+    for name in names {
+        let engine = Postgres::open(&url, &options).await.unwrap();
+        assert!(engine.tasks.inject_fault(&name));
+        assert_eq!(engine.failed().await.task, name);
+    }
+}

@@ -9,6 +9,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use model::Revision;
+use tasks::TaskFailure;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
@@ -64,6 +65,11 @@ impl Shared {
         let commits = self.commits.subscribe();
         let known = Arc::new(AtomicU64::new(*commits.borrow()));
         Ear { commits, known }
+    }
+
+    /// Resolves when a task or thread of the engine has ended early.
+    pub async fn failed(&self) -> TaskFailure {
+        self.engine.failed().await
     }
 
     /// Ends the engine; connections answer that it is closed from here on.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use tasks::TaskFailure;
 
 use super::error::{closed, open_failed, unavailable};
 use super::file::FileDatabase;
@@ -67,6 +68,14 @@ impl Backend {
                 let memory = memory.clone();
                 blocking(move || memory.with(work)).await
             }
+        }
+    }
+
+    /// Resolves when a thread of the database has ended early.
+    pub async fn failed(&self) -> TaskFailure {
+        match self {
+            Self::File(file) => file.failed().await,
+            Self::Memory(_) => std::future::pending().await,
         }
     }
 

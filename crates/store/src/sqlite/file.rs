@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use tasks::{Reporter, TaskFailure};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::backend::{blocking, keep_statements};
@@ -48,6 +49,7 @@ pub struct FileDatabase {
     copies: Arc<Copies>,
     writer: Mutex<Option<Sender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    reporter: Reporter,
     lock: Mutex<Option<Arc<Lock>>>,
 }
 
@@ -97,7 +99,8 @@ impl FileDatabase {
         let permits = Semaphore::new(options.readers.max(1));
         let scanners = Arc::new(Scanners { idle, permits, options: options.clone() });
         let (jobs, queue) = channel();
-        let threads = start_threads(writer, options, queue).map_err(|error| Error::Open {
+        let reporter = Reporter::default();
+        let threads = start_threads(writer, options, queue, &reporter).map_err(|error| Error::Open {
             reason: format!("{name}: no thread could be started: {error}"),
         })?;
         Ok(Self {
@@ -107,6 +110,7 @@ impl FileDatabase {
             copies: Arc::default(),
             writer: Mutex::new(Some(jobs)),
             threads: Mutex::new(threads),
+            reporter,
             lock: Mutex::new(Some(Arc::new(lock))),
         })
     }
@@ -150,9 +154,15 @@ impl FileDatabase {
         answered.await.map_err(|_| closed())?
     }
 
+    /// Resolves when a thread has ended early.
+    pub async fn failed(&self) -> TaskFailure {
+        self.reporter.failed().await
+    }
+
     /// Ends the threads after the work that is queued, closes the connections and releases the lock.
     pub async fn close(&self) {
         self.scanners.permits.close();
+        self.reporter.stop();
         let writer = held(&self.writer).take();
         let threads = std::mem::take(&mut *held(&self.threads));
         let lookers: Vec<_> = self.lookers.iter().filter_map(|looker| held(looker).take()).collect();
@@ -175,6 +185,7 @@ impl FileDatabase {
 
 impl Drop for FileDatabase {
     fn drop(&mut self) {
+        self.reporter.stop();
         held(&self.writer).take();
         join(std::mem::take(&mut *held(&self.threads)));
     }
@@ -187,9 +198,8 @@ fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 fn join(threads: Vec<JoinHandle<()>>) {
     for thread in threads {
-        if thread.join().is_err() {
-            tracing::error!("a thread of the database panicked");
-        }
+        // The reporter has what there is to say of a panic.
+        let _ = thread.join();
     }
 }
 
@@ -311,24 +321,30 @@ fn start_threads(
     mut writer: Connection,
     options: &FileOptions,
     queue: Receiver<Job>,
+    reporter: &Reporter,
 ) -> std::io::Result<Vec<JoinHandle<()>>> {
     let wal = Arc::new(Wal { checkpoint_pages: options.checkpoint_pages.max(1), ..Wal::default() });
     let (request, requests) = sync_channel(1);
     let (of_checkpoints, options) = (Arc::clone(&wal), options.clone());
+    let reporter_of_checkpoints = reporter.clone();
     let checkpointer = thread::Builder::new().name("sqlite-checkpoint".to_owned()).spawn(move || {
-        serve_checkpoints(&options, &requests, &of_checkpoints);
+        reporter_of_checkpoints
+            .run("the SQLite checkpointer", || serve_checkpoints(&options, &requests, &of_checkpoints));
     })?;
+    let reporter = reporter.clone();
     let writer = thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
-        if let Err(error) = wal.observe(&mut writer) {
-            tracing::warn!(%error, "the write-ahead log cannot be observed, it may grow");
-        }
-        while let Ok(job) = queue.recv() {
-            job(&mut writer);
-            wal.tend(&writer, &request);
-        }
-        // The checkpoint thread ends with the request, so that its connection is closed after this one.
-        drop(writer);
-        drop(request);
+        reporter.run("the SQLite writer", move || {
+            if let Err(error) = wal.observe(&mut writer) {
+                tracing::warn!(%error, "the write-ahead log cannot be observed, it may grow");
+            }
+            while let Ok(job) = queue.recv() {
+                job(&mut writer);
+                wal.tend(&writer, &request);
+            }
+            // The checkpoint thread ends with the request, so that its connection is closed after this one.
+            drop(writer);
+            drop(request);
+        });
     })?;
     Ok(vec![writer, checkpointer])
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use model::{ObjectKey, Resource, Revision};
 use tokio::sync::Notify;
+use tasks::TaskFailure;
 
 use self::backend::{Backend, Memory};
 pub use self::backup::of_file as backup_of_file;
@@ -154,6 +155,10 @@ impl Engine for Sqlite {
             Backend::File(file) => file.backup().await.map(Some),
             Backend::Memory(_) => Ok(None),
         }
+    }
+
+    async fn failed(&self) -> TaskFailure {
+        self.backend.failed().await
     }
 
     async fn close(&self) {

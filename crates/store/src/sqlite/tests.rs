@@ -243,3 +243,22 @@ async fn one_match_among_many_is_looked_up() {
     });
     assert_eq!(drive, Ok(true));
 }
+
+#[tokio::test]
+async fn a_writer_thread_that_panics_is_reported_by_its_name() {
+    let (_folder, options) = folder();
+    let engine = Arc::new(Sqlite::open(&options).unwrap());
+    let store = store(&engine).await;
+    let written = engine.backend.write(1, |_| -> Result<(), Error> { panic!("a torn page") }).await;
+    assert!(matches!(written, Err(Error::Unavailable { .. })), "{written:?}");
+    let failure = store.failed().await.to_string();
+    assert_eq!(failure, "the SQLite writer panicked: a torn page; this is a defect of the program");
+}
+
+#[tokio::test]
+async fn a_file_that_is_closed_has_not_failed() {
+    let (_folder, options) = folder();
+    let engine = Sqlite::open(&options).unwrap();
+    engine.close().await;
+    assert!(futures::poll!(std::pin::pin!(engine.failed())).is_pending());
+}

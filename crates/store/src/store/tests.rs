@@ -316,3 +316,27 @@ async fn history_is_compacted_at_the_pace_at_which_it_is_kept() {
         store.close().await;
     }
 }
+
+#[tokio::test]
+async fn a_task_that_panics_is_reported_by_its_name() {
+    let open = || async {
+        let options = Options { compaction: Some(Duration::from_secs(3600)), ..Options::default() };
+        Store::open(database(), options, &Metrics::unregistered()).await.unwrap()
+    };
+    let names = open().await.inner.tasks.names();
+    assert_eq!(names, ["the publisher", "the committer", "the compactor"]);
+    for name in names {
+        let store = open().await;
+        assert!(futures::poll!(std::pin::pin!(store.failed())).is_pending());
+        assert!(store.inner.tasks.inject_fault(&name));
+        assert_eq!(store.failed().await.task, name);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_has_not_failed() {
+    let store = Server::on(&database()).store().await;
+    put(&store, "a").await;
+    store.close().await;
+    assert_eq!(store.inner.tasks.failure(), None);
+}

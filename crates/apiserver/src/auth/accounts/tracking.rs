@@ -83,7 +83,7 @@ fn lack(map: Option<&Value>) -> Lack {
 }
 
 /// Whether a server has what this is about.
-fn is_served(api: &ApiServer) -> bool {
+pub(crate) fn is_served(api: &ApiServer) -> bool {
     let registry = api.registry();
     ["configmaps", "secrets", "namespaces"].iter().all(|plural| registry.find("", "v1", plural).is_some())
 }
@@ -140,9 +140,6 @@ pub(crate) async fn keep(server: Weak<Parts>, mut uses: Uses) {
     let mut next_note = Instant::now() + BETWEEN_NOTES;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
-        if !is_served(&api) {
-            return;
-        }
         let may_make = Instant::now() >= next_note;
         let settled = settle(&api, may_make).await;
         drop(api);
