@@ -1,6 +1,7 @@
 //! Bodies of answers: a few bytes, or a stream that is written while it is read from the store.
 
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -71,6 +72,16 @@ impl Body {
         }
     }
 
+    /// The next piece. A panic of the stream goes on to the caller.
+    pub(crate) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+        match self {
+            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Full(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
+            Self::Chunks(chunks) => chunks.as_mut().poll_next(context),
+            Self::Held(held) => held.body.poll_chunk(context),
+        }
+    }
+
     /// No bytes at all.
     pub fn empty() -> Self {
         Self::Full(Bytes::new())
@@ -91,13 +102,15 @@ impl http_body::Body for Body {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        match self.get_mut() {
-            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Chunks(chunks) => {
-                chunks.as_mut().poll_next(context).map(|next| next.map(|chunk| chunk.map(Frame::data)))
+        let body = self.get_mut();
+        match catch_unwind(AssertUnwindSafe(|| body.poll_chunk(context))) {
+            Ok(polled) => polled.map(|next| next.map(|chunk| chunk.map(Frame::data))),
+            Err(panic) => {
+                let panic = tasks::panic_text(&*panic);
+                tracing::error!(panic, "apiserver panicked while it wrote a response body; the stream ends");
+                *body = Self::empty();
+                Poll::Ready(Some(Err(Aborted)))
             }
-            Self::Held(held) => Pin::new(&mut held.body).poll_frame(context),
         }
     }
 
@@ -115,5 +128,25 @@ impl http_body::Body for Body {
             Self::Chunks(_) => SizeHint::default(),
             Self::Held(held) => held.body.size_hint(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_that_panics_ends_as_aborted() {
+        let chunks = futures::stream::iter(0..2).map(|number| {
+            assert!(number == 0, "a defect");
+            Ok(Bytes::from_static(b"first"))
+        });
+        let mut body = Body::stream(chunks);
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "first");
+        assert!(body.frame().await.unwrap().is_err());
+        assert!(body.frame().await.is_none());
     }
 }

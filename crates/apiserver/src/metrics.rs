@@ -42,6 +42,8 @@ pub struct ApiMetrics {
     pub seconds: Family<LatencyLabels, Histogram>,
     /// Requests that are being answered now.
     pub in_flight: Gauge<i64, AtomicI64>,
+    /// Requests that ended in a panic.
+    pub panics: Counter,
     /// Watches that are open now.
     pub watches: Gauge<i64, AtomicI64>,
 }
@@ -53,6 +55,7 @@ impl ApiMetrics {
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_1, 2.0, 18))),
             in_flight: Gauge::default(),
+            panics: Counter::default(),
             watches: Gauge::default(),
         };
         registry.register("apiserver_request", "Answered requests", metrics.requests.clone());
@@ -60,6 +63,8 @@ impl ApiMetrics {
         registry.register("apiserver_request_duration_seconds", help, metrics.seconds.clone());
         let help = "Requests that are being answered now";
         registry.register("apiserver_current_inflight_requests", help, metrics.in_flight.clone());
+        let help = "Requests that ended in a panic of the server";
+        registry.register("orlop_request_panics", help, metrics.panics.clone());
         registry.register("apiserver_longrunning_requests", "Open watches", metrics.watches.clone());
         metrics
     }

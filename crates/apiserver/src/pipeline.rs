@@ -1,9 +1,11 @@
 //! The one way that every request takes, as one list in request order.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::FutureExt;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use model::error::{Error, quote};
@@ -59,7 +61,7 @@ pub(crate) enum Target {
     Plain { method: String, path: String },
 }
 
-/// Answers a request; every error has become a `Status` by then.
+/// Answers a request; every error has become a `Status` by then, and so has a panic.
 pub(crate) async fn answer<B>(api: &ApiServer, connection: &Connection, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -67,6 +69,34 @@ where
 {
     let begin = Instant::now();
     let asked = Asked { method: request.method().clone(), uri: request.uri().clone() };
+    let accept = request.headers().get(ACCEPT).cloned();
+    // Locks are held over single steps and take no notice of a panic, so nothing that others see is left half done. The audit
+    // event of the panic is written when its trail goes.
+    match AssertUnwindSafe(guarded(api, connection, request, &asked, begin)).catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => {
+            api.metrics.panics.inc();
+            let (Asked { method, uri }, panic) = (&asked, tasks::panic_text(&*panic));
+            tracing::error!(%method, path = uri.path(), panic, "apiserver panicked while it served a request");
+            let labels = of_no_resource(&method.as_str().to_lowercase());
+            count(api, labels, StatusCode::INTERNAL_SERVER_ERROR.as_u16(), begin.elapsed());
+            let message = "This request caused apiserver to panic. Look in the logs for details.".to_owned();
+            failure(&Error::Internal { message }, accept)
+        }
+    }
+}
+
+async fn guarded<B>(
+    api: &ApiServer,
+    connection: &Connection,
+    request: Request<B>,
+    asked: &Asked,
+    begin: Instant,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: std::fmt::Display,
+{
     let accept = request.headers().get(ACCEPT).cloned();
     let target = target(api, &request);
     let span = span(&target);

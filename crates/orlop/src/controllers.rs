@@ -92,15 +92,17 @@ pub(crate) async fn run(
                 let settings = sources.settings();
                 let work =
                     manager::run(CONTROLLERS, selection.clone(), &client, settings, metrics, round.clone());
-                let end = async {
-                    tokio::select! {
-                        () = stop.requested() => {}
-                        () = sources.changed() => tracing::info!("the controllers start again with a new CA or key"),
-                    }
-                    round.request();
-                };
-                tokio::join!(work, end);
+                let mut work = std::pin::pin!(work);
+                tokio::select! {
+                    // Before it is asked to stop it can only fail.
+                    ended = &mut work => return ended,
+                    () = stop.requested() => {}
+                    () = sources.changed() => tracing::info!("the controllers start again with a new CA or key"),
+                }
+                round.request();
+                work.await?;
             }
+            Ok(())
         };
         async {
             let policies = async {

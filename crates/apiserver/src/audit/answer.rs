@@ -1,5 +1,6 @@
 //! What the log gets to see of an answer: its bytes as they pass, and what they say.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -56,9 +57,12 @@ impl Stream for Observed {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let body = self.get_mut();
         if body.ending.is_none() {
-            let next = ready!(http_body::Body::poll_frame(Pin::new(&mut body.chunks), context));
-            if let Some(frame) = next {
-                let chunk = frame.map(|frame| frame.into_data().unwrap_or_default());
+            let polled = catch_unwind(AssertUnwindSafe(|| body.chunks.poll_chunk(context)));
+            let polled = polled.unwrap_or_else(|panic| {
+                body.trail.panicked();
+                resume_unwind(panic)
+            });
+            if let Some(chunk) = ready!(polled) {
                 if let (Some((_, seen)), Ok(chunk)) = (&mut body.seen, &chunk) {
                     seen.extend_from_slice(chunk);
                 }

@@ -224,6 +224,13 @@ impl Trail {
         }
     }
 
+    /// The answer panicked on its way: nothing more is said of it.
+    pub(super) fn panicked(&self) {
+        let Some(entry) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return };
+        entry.panicked();
+        entry.event().level = Level::None;
+    }
+
     /// What was answered.
     pub(super) fn note_response(&self, said: Option<Value>) {
         let Some(said) = said else { return };
@@ -284,6 +291,15 @@ impl Entry {
         })
     }
 
+    /// The last event of a request that panicked.
+    fn panicked(&self) {
+        let message = "APIServer panic'd";
+        self.event().status = Some(json!({
+            "metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500,
+        }));
+        self.write(Stage::Panic);
+    }
+
     fn event(&self) -> MutexGuard<'_, Event> {
         self.event.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -325,11 +341,7 @@ impl Drop for Entry {
             return;
         }
         if std::thread::panicking() {
-            let message = "APIServer panic'd";
-            self.event().status = Some(json!({
-                "metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500,
-            }));
-            return self.write(Stage::Panic);
+            return self.panicked();
         }
         let is_answered = self.event().status.is_some();
         if !is_answered {

@@ -9,12 +9,24 @@ use store::{Metrics, Options, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
-use crate::auth::{Identity, Mode};
+use crate::auth::{Authorizer, Decision, Identity, Mode, Question};
 
 /// Far more than anything takes on a busy machine; only a test that fails waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+
+/// Panics when it is asked about one object.
+struct Broken;
+
+impl Authorizer for Broken {
+    fn decide(&self, _: &Identity, question: Question<'_>) -> Decision {
+        match question {
+            Question::Resource { place, .. } if place.name == "panic" => panic!("asked for panic"),
+            _ => Decision::NoOpinion { reason: String::new() },
+        }
+    }
+}
 
 /// A server, and the connections to it.
 struct World {
@@ -29,9 +41,10 @@ impl World {
         let engine = Arc::new(Sqlite::in_memory().unwrap());
         let store = Store::open(engine, Options::default(), &Metrics::unregistered()).await.unwrap();
         let shutdown = Shutdown::new();
+        let broken: Arc<dyn Authorizer> = Arc::new(Broken);
         let builder = ApiServer::builder(store)
             .limits(limits)
-            .authorization(vec![Mode::AlwaysAllow])
+            .authorization(vec![Mode::Own(broken), Mode::AlwaysAllow])
             .shutdown(shutdown.clone());
         let (room, connections) = (Connections::new(100), JoinSet::new());
         Self { api: builder.build().await.unwrap(), shutdown, room, connections }
@@ -296,4 +309,29 @@ async fn a_connection_counts_as_known_after_its_first_authenticated_request() {
     let mut answer = vec![0; 4096];
     while known.read(&mut answer).now_or_never().is_some() {}
     begin(&mut known, "/version").await;
+}
+
+#[tokio::test]
+async fn a_panic_of_one_request_is_an_internal_error_and_leaves_others_of_the_connection_alone() {
+    let mut world = World::new(Limits::default()).await;
+    let stop = Stop::Ahead(world.shutdown.clone());
+    let client = TokioIo::new(world.connect_as(Connection::InProcess(Identity::authenticated("jane", [])), stop));
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), client).await.unwrap();
+    world.connections.spawn(async { connection.await.unwrap() });
+    let get = |path: &str| Request::get(format!("http://a{path}")).body(Empty::<Bytes>::new()).unwrap();
+    let watch = sender.send_request(get("/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Ddefault"));
+    let mut watch = watch.await.unwrap().into_body();
+    let panicked = sender.send_request(get("/api/v1/namespaces/panic")).await.unwrap();
+    assert_eq!(panicked.status(), 500);
+    let status = panicked.into_body().collect().await.unwrap().to_bytes();
+    let status: serde_json::Value = serde_json::from_slice(&status).unwrap();
+    assert_eq!(status["reason"], "InternalError");
+    assert_eq!(world.api.metrics.panics.get(), 1);
+    let event = timeout(PATIENCE, watch.frame()).await.expect("the watch goes on").unwrap().unwrap();
+    assert!(event.into_data().unwrap().starts_with(br#"{"type":"ADDED""#));
+    let after = sender.send_request(get("/api/v1/namespaces/default")).await.unwrap();
+    assert_eq!(after.status(), 200);
+    assert_eq!(world.api.metrics.in_flight.get(), 0, "nothing is left of the request that panicked");
+    drop(sender);
 }
