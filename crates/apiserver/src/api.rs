@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::{Request, Response};
-use model::Revision;
 use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
 use model::kinds::Ranges;
@@ -15,7 +14,7 @@ use process::Shutdown;
 use process::reload::Current;
 use store::Store;
 use tasks::{TaskFailure, Tasks};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::admission::{Admission, Switches};
 use crate::audit::Audit;
@@ -27,12 +26,14 @@ use crate::bootstrap::Progress;
 use crate::definitions::{self, Catalog};
 use crate::flow_control::Flows;
 use crate::gate::Gate;
+use crate::informer::Informers;
 use crate::limits::Limits;
 use crate::metrics::ApiMetrics;
 use crate::openapi::Documents;
 use crate::presence::{self, Departure, Presence};
 use crate::registry::{Registry, ResourceType};
 use crate::server::Unsent;
+use crate::verbs::store_error;
 use crate::webhook::Services;
 use crate::{bootstrap, flow_control, kinds, pipeline};
 
@@ -44,6 +45,7 @@ pub struct ApiServer(Arc<Parts>);
 pub struct Parts {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) informers: Informers,
     pub(crate) authentication: Authentication,
     accounts: Arc<Accounts>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
@@ -243,14 +245,23 @@ impl Builder {
         let (accounts, uses) = Accounts::new(settings, self.store.clone(), address);
         let accounts = Arc::new(accounts);
         self.authentication.accounts = Some(accounts.clone());
-        let (catalog, position) = Catalog::new(self.registry);
         let services = Services::of(&self.store);
         let flows = Flows::new();
         let admission =
             Admission::new(self.plugins, self.admission_configuration, services, flows.followed());
+        let mut informers = Informers::default();
+        admission.register(&self.registry, &mut informers);
+        let catalog = Catalog::new(self.registry);
+        if is_defining {
+            informers.add(definitions::resource(), catalog.position.clone());
+        }
+        if has_roles {
+            Kind::ALL.iter().for_each(|kind| informers.add(kind.resource(), rbac.position(*kind).clone()));
+        }
         let api = ApiServer(Arc::new(Parts {
             store: self.store,
             catalog: Arc::new(catalog),
+            informers,
             authentication: self.authentication,
             accounts,
             authorizer: Arc::new(Modes::new(self.modes, &rbac)),
@@ -275,7 +286,7 @@ impl Builder {
         if let Some(audit) = &api.audit {
             api.spawn("the audit log writer", audit.log.clone().keep());
         }
-        api.follow(is_defining.then_some(position)).await?;
+        api.follow(is_defining).await?;
         let is_fresh = bootstrap::lay_ground(&api).await?;
         let presence = self.address.filter(|_| presence::is_served(&api));
         let presence =
@@ -340,12 +351,15 @@ impl ApiServer {
     }
 
     /// Starts the tasks that keep what is known of definitions, and of what admission plugins look at.
-    async fn follow(&self, definitions: Option<watch::Sender<Revision>>) -> Result<(), Error> {
+    async fn follow(&self, is_defining: bool) -> Result<(), Error> {
         let of_definitions = async {
-            let Some(position) = definitions else { return Ok(()) };
-            let following = definitions::follow(&self.store, self.catalog.clone(), position).await?;
+            if !is_defining {
+                return Ok(());
+            }
+            let following = definitions::follow(&self.store, self.catalog.clone()).await;
+            let following = following.map_err(store_error)?;
             self.spawn("the CRD informer", following);
-            let changes = self.catalog.changes();
+            let changes = self.catalog.position.changes();
             self.spawn("the CRD controller", definitions::look_after(Arc::downgrade(&self.0), changes));
             let indexing = definitions::keep_indexes(Arc::downgrade(&self.0));
             self.spawn("the selectable field controller", indexing);

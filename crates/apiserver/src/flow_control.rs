@@ -7,14 +7,14 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use futures::future::try_join_all;
+use model::Resource;
 use model::error::{Error, quote};
-use model::{Resource, Selector};
 use serde_json::{Value, json};
-use store::{Store, Stored, Watch, WatchScope};
+use store::{Store, Stored, Watch};
 
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap;
-use crate::pages::Pages;
+use crate::informer::list_and_watch;
 use crate::verbs::{creation_time, store_error};
 
 pub(crate) use classify::{Flow, Flows};
@@ -66,15 +66,9 @@ pub(crate) async fn settle(api: &ApiServer) -> Result<[Watch; 2], Error> {
 
 /// All objects of a resource, and what happens to them afterwards.
 async fn read(store: &Store, plural: &str) -> Result<(Vec<Stored>, Watch), store::Error> {
-    let resource = Resource::new(GROUP, plural);
-    let mut pages = Pages::all_at_once(store, resource.clone());
-    let (mut all, mut revision) = (Vec::new(), model::Revision::ZERO);
-    while let Some(page) = pages.next().await? {
-        revision = page.revision;
-        all.extend(page.items);
-    }
-    let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
-    Ok((all, store.watch(scope, revision).await?))
+    let mut all = Vec::new();
+    let (_, watch) = list_and_watch(store, &Resource::new(GROUP, plural), |object| all.push(object)).await?;
+    Ok((all, watch))
 }
 
 /// The condition that a schema should have; `None` if it has it.

@@ -16,6 +16,7 @@ mod discovery;
 mod endpoints;
 mod flow_control;
 mod gate;
+mod informer;
 mod kinds;
 mod limits;
 mod metrics;

@@ -10,16 +10,16 @@ use bytes::Bytes;
 use http::Request;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http_body_util::Full;
+use model::Resource;
 use model::error::Error;
 use model::policies::{Kinds, Type, TypedKind, builtin_type, checked_status, custom_type, type_check};
-use model::{Resource, Revision, Selector};
 use process::Shutdown;
 use serde_json::{Value, json};
-use store::{EventKind, WatchScope};
+use store::EventKind;
 
 use crate::api::ApiServer;
 use crate::auth::{Connection, Identity};
-use crate::pages::Pages;
+use crate::informer::list_and_watch;
 use crate::registry::{Object, Registry, ResourceType};
 use crate::verbs::store_error;
 
@@ -50,16 +50,12 @@ pub async fn check_policies(api: ApiServer, shutdown: Shutdown) {
 /// Looks at all policies, then at those that change.
 async fn follow(api: &ApiServer) -> Result<Infallible, Error> {
     let resource = Resource::new(GROUP, PLURAL);
-    let mut pages = Pages::all_at_once(&api.store, resource.clone());
-    let mut revision = Revision::ZERO;
-    while let Some(page) = pages.next().await.map_err(store_error)? {
-        revision = page.revision;
-        for item in &page.items {
-            check(api, &item.value).await?;
-        }
+    let mut policies = Vec::new();
+    let listed = list_and_watch(&api.store, &resource, |policy| policies.push(policy.value)).await;
+    let (_, mut watch) = listed.map_err(store_error)?;
+    for policy in std::mem::take(&mut policies) {
+        check(api, &policy).await?;
     }
-    let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
-    let mut watch = api.store.watch(scope, revision).await.map_err(store_error)?;
     loop {
         for event in watch.next().await.map_err(store_error)? {
             if event.kind != EventKind::Deleted {

@@ -3,15 +3,16 @@
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
+use model::Resource;
 use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
-use model::{Resource, Revision};
 use store::Store;
 
-use super::follow::{Follows, Positions};
+use super::follow::Follows;
 use super::plugins::Built;
 use super::switches::PLUGINS;
 use super::{Operation, Phases, Plugin, Request, Switches, Target};
+use crate::informer::Informers;
 use crate::registry::{Object, Registry, ResourceType, Served};
 use crate::webhook::Services;
 
@@ -20,7 +21,6 @@ pub(crate) struct Admission {
     switches: Switches,
     plugins: Vec<Arc<dyn Plugin>>,
     followed: Vec<Arc<dyn Follows>>,
-    positions: Positions,
 }
 
 /// The plugins that have something to say about one resource type: for the object itself and for each of its parts.
@@ -51,9 +51,7 @@ impl Admission {
         PLUGINS.iter().filter(|(name, _)| switches.is_on(name)).for_each(|(name, _)| built.add(name));
         built.add_permanent();
         built.followed.extend(others);
-        let mut positions = Positions::default();
-        built.followed.iter().for_each(|followed| positions.add(&**followed));
-        Self { switches, plugins: built.plugins, followed: built.followed, positions }
+        Self { switches, plugins: built.plugins, followed: built.followed }
     }
 
     /// Whether a plugin is on.
@@ -67,20 +65,26 @@ impl Admission {
         store: &Store,
         registry: &Registry,
     ) -> Result<Vec<(Resource, BoxFuture<'static, ()>)>, Error> {
-        let is_served =
-            |of: &&Arc<dyn Follows>| registry.types().any(|known| known.resource == *of.resource());
-        let followed = self.followed.iter().filter(is_served);
         // One after the other: most are empty, and each that reads beside another needs a connection of its own.
         let mut tasks = Vec::new();
-        for of in followed {
+        for of in self.served(registry) {
             tasks.push((of.resource().clone(), Arc::clone(of).start(store.clone()).await?));
         }
         Ok(tasks)
     }
 
-    /// Waits until plugins know of a write.
-    pub async fn reach(&self, resource: &Resource, revision: Revision) {
-        self.positions.reach(resource, revision).await;
+    /// Registers the informers of plugins.
+    pub fn register(&self, registry: &Registry, informers: &mut Informers) {
+        for of in self.served(registry) {
+            informers.add(of.resource().clone(), of.position().clone());
+        }
+    }
+
+    /// What plugins follow of what a server serves.
+    fn served<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = &'a Arc<dyn Follows>> + Send {
+        let is_served =
+            |of: &&Arc<dyn Follows>| registry.types().any(|known| known.resource == *of.resource());
+        self.followed.iter().filter(is_served)
     }
 
     fn plan(&self, resource_type: &ResourceType) -> Plan {

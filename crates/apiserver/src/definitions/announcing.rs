@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use http::Method;
+use model::Resource;
 use model::error::Error;
-use model::{Resource, Revision, Selector};
 use serde_json::{Value, json};
-use store::{EventKind, Watch, WatchScope};
+use store::{EventKind, Stored, Watch};
 
 use crate::api::ApiServer;
 use crate::bootstrap::ask;
-use crate::pages::Pages;
+use crate::informer::list_and_watch;
 use crate::registry::Registry;
 use crate::verbs::store_error;
 
@@ -76,23 +76,18 @@ impl Announced {
 
     async fn read(&mut self, api: &ApiServer) -> Result<(), Error> {
         let resource = Resource::new("apiregistration.k8s.io", "apiservices");
-        let mut pages = Pages::all_at_once(&api.store, resource.clone());
-        let mut revision = Revision::ZERO;
         self.versions.clear();
-        while let Some(page) = pages.next().await.map_err(store_error)? {
-            revision = page.revision;
-            for item in page.items {
-                let object: Value = serde_json::from_slice(&item.value).unwrap_or_default();
-                let [group, version] = ["group", "version"].map(|key| object["spec"][key].as_str());
-                if let (Some(group), Some(version), "true") =
-                    (group, version, object["metadata"]["labels"][MANAGED].as_str().unwrap_or_default())
-                {
-                    self.versions.entry(group.to_owned()).or_default().insert(version.to_owned());
-                }
+        let announce = |item: Stored| {
+            let object: Value = serde_json::from_slice(&item.value).unwrap_or_default();
+            let [group, version] = ["group", "version"].map(|key| object["spec"][key].as_str());
+            if let (Some(group), Some(version), "true") =
+                (group, version, object["metadata"]["labels"][MANAGED].as_str().unwrap_or_default())
+            {
+                self.versions.entry(group.to_owned()).or_default().insert(version.to_owned());
             }
-        }
-        let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
-        self.watch = Some(api.store.watch(scope, revision).await.map_err(store_error)?);
+        };
+        let (_, watch) = list_and_watch(&api.store, &resource, announce).await.map_err(store_error)?;
+        self.watch = Some(watch);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 use model::error::Error;
-use model::{Resource, Revision, Selector, Uid};
+use model::{Resource, Selector, Uid};
 use serde_json::{Value, json};
 use store::{ListQuery, WatchScope};
 use tokio::sync::watch;
@@ -17,6 +17,7 @@ use super::announcing::Announced;
 use super::conditions::{CLEANUP, Ending, tell_of_end};
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap::ask;
+use crate::informer::Reached;
 use crate::registry::{Definition, Object};
 use crate::verbs::{creation_time, delete_instances, store_error};
 
@@ -28,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Looks at the definitions whenever the registry has changed, until it is dropped.
-pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver<Revision>) {
+pub(crate) async fn look_after(server: Weak<Parts>, mut changes: watch::Receiver<Reached>) {
     let mut ending = JoinSet::new();
     let mut begun: BTreeMap<String, Uid> = BTreeMap::new();
     let mut announced = Announced::default();
@@ -50,7 +51,7 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut reached: watch::Receiver
         drop((registry, api));
         tokio::select! {
             Some(ended) = ending.join_next() => drop(tasks::propagate(ended)),
-            changed = reached.changed() => if changed.is_err() {
+            changed = changes.changed() => if changed.is_err() {
                 return;
             },
             () = announced.lost() => {}

@@ -1,102 +1,75 @@
-//! The task that keeps the registry as the stored definitions say.
+//! The CRD index: keeps the registry as the stored CRDs say.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use model::error::Error;
-use model::{Resource, Revision, Selector};
-use store::{EventKind, Store, Stored, Watch, WatchScope};
-use tokio::sync::watch;
+use model::Resource;
+use store::{Event, EventKind, Store, Stored};
 
 use super::Catalog;
-use crate::pages::Pages;
+use crate::informer::{Index, Informer};
 use crate::registry::Registry;
 use crate::registry::custom::Read;
-use crate::verbs::store_error;
 use crate::webhook::Services;
 
-/// How long to wait before the log is read again that could not be read.
-const PAUSE: Duration = Duration::from_millis(200);
+/// The resource of the CRDs.
+pub(crate) fn resource() -> Resource {
+    Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
+}
 
 /// Fills the registry from the store, and gives the task that keeps it so until it is dropped.
 pub(crate) async fn follow(
     store: &Store,
     catalog: Arc<Catalog>,
-    position: watch::Sender<Revision>,
-) -> Result<impl Future<Output = ()> + Send + 'static, Error> {
-    let mut watch = read_all(store, &catalog, &position).await.map_err(store_error)?;
-    let (store, services) = (store.clone(), Services::of(store));
-    Ok(async move {
-        loop {
-            match watch.next().await {
-                Ok(events) => {
-                    position.send_replace(apply(&catalog, &events, &services));
-                }
-                Err(store::Error::Expired { .. }) => match read_all(&store, &catalog, &position).await {
-                    Ok(again) => watch = again,
-                    Err(error) => pause(&error).await,
-                },
-                Err(error) => pause(&error).await,
+) -> Result<impl Future<Output = ()> + Send + use<>, store::Error> {
+    let position = catalog.position.clone();
+    let index = CrdIndex { catalog, services: Services::of(store) };
+    Informer::new(resource(), index, position).start(store).await
+}
+
+struct CrdIndex {
+    catalog: Arc<Catalog>,
+    services: Services,
+}
+
+impl CrdIndex {
+    fn define(&self, registry: &mut Registry, stored: &Stored) {
+        match Read::new(stored.uid.clone(), stored.revision, &stored.value, &self.services) {
+            Some(read) => registry.define(read),
+            None => tracing::error!(key = %stored.key, "a stored CRD cannot be read"),
+        }
+    }
+}
+
+impl Index for CrdIndex {
+    type Fresh = Vec<Stored>;
+
+    fn gather(&self, fresh: &mut Vec<Stored>, object: Stored) {
+        fresh.push(object);
+    }
+
+    fn reset(&self, fresh: Vec<Stored>) {
+        let mut registry = Registry::clone(&self.catalog.registry());
+        let mut gone: Vec<String> = registry.all_definitions().map(|definition| definition.name()).collect();
+        for item in &fresh {
+            gone.retain(|name| *name != item.key.name);
+            self.define(&mut registry, item);
+        }
+        gone.iter().for_each(|name| registry.undefine(name));
+        self.catalog.replace(registry);
+    }
+
+    fn apply(&self, events: &[Event]) {
+        let mut registry = Registry::clone(&self.catalog.registry());
+        for event in events {
+            let change = &event.change;
+            if event.kind == EventKind::Deleted {
+                registry.undefine(&change.key.name);
+            } else if let Some(read) =
+                Read::new(change.uid.clone(), change.revision, &change.value, &self.services)
+            {
+                registry.define(read);
             }
         }
-    })
-}
-
-async fn pause(error: &store::Error) {
-    tracing::warn!(%error, "the definitions of resources cannot be followed; trying again");
-    tokio::time::sleep(PAUSE).await;
-}
-
-fn resource() -> Resource {
-    Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
-}
-
-/// Reads all definitions, as of one revision, and watches from there.
-async fn read_all(
-    store: &Store,
-    catalog: &Catalog,
-    position: &watch::Sender<Revision>,
-) -> Result<Watch, store::Error> {
-    let services = Services::of(store);
-    let mut registry = Registry::clone(&catalog.registry());
-    let mut gone: Vec<String> = registry.all_definitions().map(|definition| definition.name()).collect();
-    let mut pages = Pages::all_at_once(store, resource());
-    let mut revision = Revision::ZERO;
-    while let Some(page) = pages.next().await? {
-        revision = page.revision;
-        for item in &page.items {
-            gone.retain(|name| *name != item.key.name);
-            define(&mut registry, item, &services);
-        }
-    }
-    gone.iter().for_each(|name| registry.undefine(name));
-    catalog.replace(registry);
-    position.send_replace(revision);
-    let scope =
-        WatchScope { resource: resource(), namespace: None, name: None, selector: Selector::default() };
-    store.watch(scope, revision).await
-}
-
-/// Acts on changes; the revision up to which the registry follows then.
-fn apply(catalog: &Catalog, events: &[store::Event], services: &Services) -> Revision {
-    let mut registry = Registry::clone(&catalog.registry());
-    let mut reached = Revision::ZERO;
-    for event in events {
-        let change = &event.change;
-        reached = change.revision;
-        if event.kind == EventKind::Deleted {
-            registry.undefine(&change.key.name);
-        } else if let Some(read) = Read::new(change.uid.clone(), change.revision, &change.value, services) {
-            registry.define(read);
-        }
-    }
-    catalog.replace(registry);
-    reached
-}
-
-fn define(registry: &mut Registry, stored: &Stored, services: &Services) {
-    match Read::new(stored.uid.clone(), stored.revision, &stored.value, services) {
-        Some(read) => registry.define(read),
-        None => tracing::error!(key = %stored.key, "a stored definition cannot be read"),
+        self.catalog.replace(registry);
     }
 }

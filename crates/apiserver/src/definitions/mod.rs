@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use model::Revision;
 use model::error::Error;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 pub(crate) use ending::look_after;
-pub(crate) use follow::follow;
+pub(crate) use follow::{follow, resource};
 pub(crate) use indexing::keep_indexes;
 
+use crate::informer::{Position, Reached};
 use crate::registry::{Definition, Registry};
 
 /// How long a request waits for the registry.
@@ -29,19 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The registry as it is now, and up to which revision it has followed the definitions.
 pub(crate) struct Catalog {
     registry: RwLock<Arc<Registry>>,
-    reached: watch::Receiver<Revision>,
+    /// Of the CRD informer.
+    pub position: Position,
 }
 
 impl Catalog {
-    /// Of a registry that knows no definition yet, with what its follower moves on.
-    pub fn new(registry: Registry) -> (Self, watch::Sender<Revision>) {
-        let (position, reached) = watch::channel(Revision::ZERO);
-        (Self { registry: RwLock::new(Arc::new(registry)), reached }, position)
-    }
-
-    /// Rings when the registry has changed.
-    pub fn changes(&self) -> watch::Receiver<Revision> {
-        self.reached.clone()
+    /// Of a registry that knows no definition yet.
+    pub fn new(registry: Registry) -> Self {
+        Self { registry: RwLock::new(Arc::new(registry)), position: Position::default() }
     }
 
     /// The resource types as they are now.
@@ -55,42 +50,30 @@ impl Catalog {
 
     /// Waits until the registry has another definition than this, or none.
     pub async fn moves_on(&self, from: &Definition) -> Result<(), Error> {
-        let mut reached = self.reached.clone();
-        let has_moved = |_: &Revision| {
+        let mut changes = self.position.changes();
+        let has_moved = |_: &Reached| {
             let registry = self.registry();
             registry
                 .definition(&from.group, &from.plural)
                 .is_none_or(|definition| definition.revision != from.revision)
         };
-        match timeout(PATIENCE, reached.wait_for(has_moved)).await {
-            Ok(moved) => moved.map(drop).map_err(|_| ended()),
+        match timeout(PATIENCE, changes.wait_for(has_moved)).await {
+            Ok(_) => Ok(()),
             Err(_) => Err(Error::DefinitionChanged),
         }
     }
 
     /// Waits until the registry has followed all of these definitions: what a client sees of them it may use.
-    pub async fn follows_all(&self, revisions: impl Iterator<Item = Revision>) -> Result<(), Error> {
-        match revisions.max() {
-            Some(last) => self.follows(last).await,
-            None => Ok(()),
+    pub async fn follows_all(&self, revisions: impl Iterator<Item = Revision>) {
+        if let Some(last) = revisions.max() {
+            self.follows(last).await;
         }
     }
 
-    /// Waits until the registry has followed the definitions up to this revision, but not for ever: a database that has just
-    /// taken a write may be out of reach for who reads it.
-    pub async fn follows(&self, revision: Revision) -> Result<(), Error> {
-        let mut reached = self.reached.clone();
-        let reached = reached.wait_for(|reached| *reached >= revision);
-        match timeout(PATIENCE, reached).await {
-            Ok(reached) => reached.map(drop).map_err(|_| ended()),
-            Err(_) => {
-                tracing::warn!(%revision, "a definition is written and not yet followed");
-                Ok(())
-            }
+    /// Waits until the registry has followed the definitions up to this revision. What is stored is shown to a reader in any case.
+    pub async fn follows(&self, revision: Revision) {
+        if self.position.wait_for(revision).await.is_err() {
+            tracing::warn!(%revision, "the CRD informer is behind; a CRD is shown that is not served yet");
         }
     }
-}
-
-fn ended() -> Error {
-    Error::Unavailable { message: "the definitions of resources are not followed any more".to_owned() }
 }

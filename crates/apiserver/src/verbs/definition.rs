@@ -1,6 +1,7 @@
 //! The definition that an object of a custom type needs: it has to be the one that the object was shaped by.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use model::error::Error;
 use model::selector::{Requirement, Target, Test};
@@ -9,7 +10,6 @@ use serde_json::Value;
 use store::{Precondition, Write, Written};
 
 use super::Call;
-use crate::auth::rbac::Kind;
 use crate::definitions::{Catalog, conditions};
 use crate::registry::Object;
 
@@ -61,19 +61,17 @@ impl Call {
         self.resource_type.is_definition().then(|| self.api.catalog.clone())
     }
 
-    /// Writes, if the definition of the type is still the one that the objects were shaped by. Who writes a definition, or a
-    /// role or binding, comes back when this server acts on it.
+    /// Writes, if the definition of the type is still the one that the objects were shaped by. Comes back when this server acts on
+    /// the write, or says in `unenforced` that it does not yet.
     pub async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Written>, store::Error> {
         writes.extend(requirement(self));
         let written = self.api.store.write(writes).await?;
         // The object itself comes first, before what is written with it.
         let Some(own) = written.first() else { return Ok(written) };
-        self.api.admission.reach(&self.resource_type.resource, own.revision).await;
-        if let Some(catalog) = self.followed() {
-            let followed = catalog.follows(own.revision).await;
-            followed.map_err(|error| store::Error::OutcomeUnknown { reason: error.to_string() })?;
-        } else if let Some(kind) = Kind::of(&self.resource_type) {
-            self.api.rbac.follows(kind, own.revision).await;
+        let resource = &self.resource_type.resource;
+        if self.api.informers.wait_for(resource, own.revision).await.is_err() {
+            tracing::warn!(%resource, revision = %own.revision, "an informer is behind; a write is not enforced yet");
+            self.unenforced.store(true, Ordering::Relaxed);
         }
         Ok(written)
     }

@@ -24,7 +24,7 @@ pub async fn get(call: Call) -> Result<Response<Body>, Error> {
     match call.api.store.get(&key, None).await.map_err(store_error)? {
         Some(found) => {
             if let Some(catalog) = call.followed() {
-                catalog.follows(found.revision).await?;
+                catalog.follows(found.revision).await;
             }
             let value = call.resource_type.of_version(found.value, found.revision).await?;
             render::object(&call, StatusCode::OK, &value)

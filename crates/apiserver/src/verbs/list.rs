@@ -229,7 +229,7 @@ impl Reader {
 
     async fn show(&self, items: Vec<Stored>) -> Result<Vec<Stored>, Error> {
         if let Some(catalog) = &self.followed {
-            catalog.follows_all(items.iter().map(|item| item.revision)).await?;
+            catalog.follows_all(items.iter().map(|item| item.revision)).await;
         }
         self.resource_type.all_of_version(items).await
     }

@@ -38,6 +38,7 @@ pub(crate) use reindex::write_again;
 pub(crate) use write::now;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
@@ -74,6 +75,8 @@ pub(crate) struct Call {
     pub warnings: Warnings,
     /// What the audit log is told.
     pub trail: Trail,
+    /// Whether a write was committed that this server does not act on yet.
+    pub unenforced: Arc<AtomicBool>,
     /// When the request ends in any case; none for what the server does by itself.
     pub deadline: Option<Instant>,
 }
@@ -111,6 +114,7 @@ impl Call {
             warnings: self.warnings.clone(),
             trail: self.trail.clone(),
             deadline: self.deadline,
+            unenforced: self.unenforced.clone(),
         }
     }
 
@@ -188,7 +192,9 @@ pub(crate) async fn dispatch(
         warnings: warnings.clone(),
         trail: trail.clone(),
         deadline,
+        unenforced: Arc::default(),
     };
+    let unenforced = call.unenforced.clone();
     for _ in 1..DEFINITION_ATTEMPTS {
         let Some(definition) = call.definition.clone().filter(|_| verb.is_mutating()) else { break };
         match run(call.about(call.resource_type.clone()), verb).await {
@@ -196,10 +202,19 @@ pub(crate) async fn dispatch(
                 api.catalog.moves_on(&definition).await?;
                 (call.resource_type, call.definition) = find(api, verb, &call.place, (warnings, trail))?;
             }
-            answer => return answer,
+            answer => return enforced(answer, &unenforced),
         }
     }
-    run(call, verb).await
+    enforced(run(call, verb).await, &unenforced)
+}
+
+/// Success only where this server acts on what was written: a role that still grants must not look deleted.
+fn enforced(answer: Result<Response<Body>, Error>, unenforced: &AtomicBool) -> Result<Response<Body>, Error> {
+    if answer.is_ok() && unenforced.load(Ordering::Relaxed) {
+        let message = "the object was written, but this server does not enforce it yet".to_owned();
+        return Err(Error::Timeout { message, retry_after_seconds: 0 });
+    }
+    answer
 }
 
 /// Deletes all objects of a definition, or begins their deletion.
@@ -224,6 +239,7 @@ pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option
         warnings: Warnings::default(),
         trail: Trail::default(),
         deadline: None,
+        unenforced: Arc::default(),
     })
 }
 

@@ -238,7 +238,7 @@ impl Feed {
             error => store_error(error),
         })?;
         if let Some(catalog) = &self.followed {
-            catalog.follows_all(events.iter().map(|event| event.change.revision)).await?;
+            catalog.follows_all(events.iter().map(|event| event.change.revision)).await;
         }
         self.pending = events.into_iter();
         self.piece().await

@@ -3,21 +3,16 @@
 mod follow;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
 
-use model::Revision;
+use model::Resource;
 use model::rbac::{Caller, GROUP, Index, Request, Verdict, Words, not_found};
 use serde_json::json;
-use tokio::sync::watch;
-use tokio::time::timeout;
 
 pub(crate) use follow::follow;
 
 use super::{Authorizer, Decision, Identity, Question, Rules};
+use crate::informer::Position;
 use crate::registry::ResourceType;
-
-/// How long the answer to a write waits for the rules.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the rules are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +41,11 @@ impl Kind {
         }
     }
 
+    /// As the store names it.
+    pub fn resource(self) -> Resource {
+        Resource::new(GROUP, self.plural())
+    }
+
     pub fn is_binding(self) -> bool {
         matches!(self, Self::RoleBindings | Self::ClusterRoleBindings)
     }
@@ -59,7 +59,7 @@ impl Kind {
 #[derive(Default)]
 pub(crate) struct Rbac {
     index: RwLock<Index>,
-    reached: [watch::Sender<Revision>; 4],
+    positions: [Position; 4],
 }
 
 impl Rbac {
@@ -76,16 +76,9 @@ impl Rbac {
         self.index.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reach(&self, kind: Kind, revision: Revision) {
-        self.reached[kind as usize].send_replace(revision);
-    }
-
-    /// Waits until a write holds here, but not for ever: a database that has just taken it may be out of reach for who reads it.
-    pub async fn follows(&self, kind: Kind, revision: Revision) {
-        let mut reached = self.reached[kind as usize].subscribe();
-        if timeout(PATIENCE, reached.wait_for(|reached| *reached >= revision)).await.is_err() {
-            tracing::warn!(%revision, "a rule is written and does not hold here yet");
-        }
+    /// Of the informer of a kind.
+    pub fn position(&self, kind: Kind) -> &Position {
+        &self.positions[kind as usize]
     }
 }
 

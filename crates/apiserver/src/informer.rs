@@ -1,0 +1,205 @@
+//! The informer: lists a resource as of one revision, watches from there, and feeds an index of it.
+//!
+//! What the index knows stays until all is read again, so a reader never sees a half-empty state. Whoever writes an object waits at
+//! the informer's [`Position`] until this server acts on the write.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Resource, Revision, Selector};
+use store::{Event, Store, Stored, Watch, WatchScope};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::pages::Pages;
+
+/// How long to wait before a list or watch that failed is tried again.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How long a writer waits until its write is enforced.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// State that an informer feeds. Calls come from one task, in the order of the log.
+pub(crate) trait Index: Send + Sync + 'static {
+    /// The next state, while a list is read.
+    type Fresh: Default + Send;
+
+    /// Takes an object of the list into the next state.
+    fn gather(&self, fresh: &mut Self::Fresh, object: Stored);
+
+    /// Puts the next state in place of the present one.
+    fn reset(&self, fresh: Self::Fresh);
+
+    /// Applies changes to the present state.
+    fn apply(&self, events: &[Event]);
+}
+
+/// How far an informer has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reached {
+    /// The index has everything up to here.
+    pub revision: Revision,
+    /// Whether the index follows the log: not before the first list, nor after the watch expired until all is listed again.
+    pub is_synced: bool,
+}
+
+/// The position of an informer. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Position(Arc<watch::Sender<Reached>>);
+
+/// A write was committed, and an informer has not seen it in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Behind;
+
+impl Position {
+    fn reach(&self, revision: Revision) {
+        self.0.send_replace(Reached { revision, is_synced: true });
+    }
+
+    /// The index does not follow the log for now.
+    fn lose(&self) {
+        self.0.send_modify(|reached| reached.is_synced = false);
+    }
+
+    /// Whether the index follows the log.
+    pub fn is_synced(&self) -> bool {
+        self.0.borrow().is_synced
+    }
+
+    /// Rings when the index has changed.
+    pub fn changes(&self) -> watch::Receiver<Reached> {
+        self.0.subscribe()
+    }
+
+    /// Waits until the index has a revision, but not for ever: a database that has just taken a write may be out of reach for reads.
+    pub async fn wait_for(&self, revision: Revision) -> Result<(), Behind> {
+        let mut changes = self.changes();
+        match timeout(PATIENCE, changes.wait_for(|reached| reached.revision >= revision)).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Behind),
+        }
+    }
+}
+
+/// The positions of the informers of a server, by resource.
+#[derive(Default)]
+pub(crate) struct Informers(HashMap<Resource, Vec<Position>>);
+
+impl Informers {
+    /// Registers the informer of a resource.
+    pub fn add(&mut self, resource: Resource, position: Position) {
+        self.0.entry(resource).or_default().push(position);
+    }
+
+    /// Waits until every index of a resource has a revision.
+    pub async fn wait_for(&self, resource: &Resource, revision: Revision) -> Result<(), Behind> {
+        for position in self.0.get(resource).into_iter().flatten() {
+            position.wait_for(revision).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether all indexes follow the log.
+    pub fn are_synced(&self) -> bool {
+        self.0.values().flatten().all(Position::is_synced)
+    }
+
+    /// Whether the indexes of one resource follow the log.
+    pub fn is_synced(&self, resource: &Resource) -> bool {
+        self.0.get(resource).into_iter().flatten().all(Position::is_synced)
+    }
+}
+
+/// Keeps an index of a resource.
+pub(crate) struct Informer<I> {
+    resource: Resource,
+    index: I,
+    position: Position,
+}
+
+impl<I: Index> Informer<I> {
+    /// An informer that moves this position on.
+    pub fn new(resource: Resource, index: I, position: Position) -> Self {
+        Self { resource, index, position }
+    }
+
+    /// Fills the index, and gives the task that follows the log until it is dropped.
+    pub async fn start(
+        self,
+        store: &Store,
+    ) -> Result<impl Future<Output = ()> + Send + use<I>, store::Error> {
+        let watch = self.list(store).await?;
+        Ok(self.follow(store.clone(), watch))
+    }
+
+    /// As [`Informer::start`], but tries until the index is filled.
+    pub async fn start_patiently(self, store: &Store) -> impl Future<Output = ()> + Send + use<I> {
+        let watch = self.relist(store).await;
+        self.follow(store.clone(), watch)
+    }
+
+    async fn follow(self, store: Store, mut watch: Watch) {
+        loop {
+            match watch.next().await {
+                Ok(events) => self.apply(&events),
+                Err(store::Error::Expired { .. }) => watch = self.relist(&store).await,
+                Err(error) => self.pause(&error).await,
+            }
+        }
+    }
+
+    async fn relist(&self, store: &Store) -> Watch {
+        self.position.lose();
+        loop {
+            match self.list(store).await {
+                Ok(watch) => return watch,
+                Err(error) => self.pause(&error).await,
+            }
+        }
+    }
+
+    async fn list(&self, store: &Store) -> Result<Watch, store::Error> {
+        let mut fresh = I::Fresh::default();
+        let gather = |object| self.index.gather(&mut fresh, object);
+        let (revision, watch) = list_and_watch(store, &self.resource, gather).await?;
+        self.index.reset(fresh);
+        self.position.reach(revision);
+        Ok(watch)
+    }
+
+    fn apply(&self, events: &[Event]) {
+        self.index.apply(events);
+        if let Some(last) = events.last() {
+            self.position.reach(last.change.revision);
+        }
+    }
+
+    async fn pause(&self, error: &store::Error) {
+        tracing::warn!(%error, resource = %self.resource, "informer cannot list or watch; retrying");
+        sleep(PAUSE).await;
+    }
+}
+
+impl<I> Drop for Informer<I> {
+    /// An informer that is gone, by a panic too, follows nothing any more.
+    fn drop(&mut self) {
+        self.position.lose();
+    }
+}
+
+/// Reads all objects of a resource as of one revision, and watches from there.
+pub(crate) async fn list_and_watch(
+    store: &Store,
+    resource: &Resource,
+    mut each: impl FnMut(Stored),
+) -> Result<(Revision, Watch), store::Error> {
+    let mut pages = Pages::all_at_once(store, resource.clone());
+    let mut revision = Revision::ZERO;
+    while let Some(page) = pages.next().await? {
+        revision = page.revision;
+        page.items.into_iter().for_each(&mut each);
+    }
+    let (resource, selector) = (resource.clone(), Selector::default());
+    let scope = WatchScope { resource, namespace: None, name: None, selector };
+    Ok((revision, store.watch(scope, revision).await?))
+}
