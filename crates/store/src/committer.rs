@@ -7,6 +7,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, mpsc,
 
 use crate::compactor::Pressure;
 use crate::engine::{Committed, Engine, Transaction};
+use crate::health::Health;
 use crate::hub::Outlet;
 use crate::metrics::Metrics;
 use crate::types::{Error, Write, Written};
@@ -92,13 +93,14 @@ pub(crate) fn committer(
     limits: BatchLimits,
     stop: watch::Receiver<bool>,
     metrics: Metrics,
+    health: Arc<Health>,
 ) -> (Queue, impl Future<Output = ()>) {
     let (jobs, queued) = mpsc::channel(QUEUE);
     let room_bytes = limits.bytes.saturating_mul(QUEUED_BATCHES).min(Semaphore::MAX_PERMITS);
     let turn = Turn::default();
     let queue =
         Queue { jobs, room: Arc::new(Semaphore::new(room_bytes)), room_bytes, turn: Arc::clone(&turn) };
-    let committer = Committer { engine, outlet, pressure, limits, metrics, turn, left_over: None };
+    let committer = Committer { engine, outlet, pressure, limits, metrics, health, turn, left_over: None };
     (queue, committer.run(queued, stop))
 }
 
@@ -108,6 +110,7 @@ struct Committer {
     pressure: Arc<Pressure>,
     limits: BatchLimits,
     metrics: Metrics,
+    health: Arc<Health>,
     turn: Turn,
     /// Taken from the queue, but too large for the batch before.
     left_over: Option<Job>,
@@ -169,6 +172,7 @@ impl Committer {
         let result = self.engine.commit(transactions).await;
         self.metrics.commit_seconds.observe(started.elapsed().as_secs_f64());
         self.metrics.batch_writes.observe(writes as f64);
+        self.health.committed(result.is_ok());
         match result {
             // The writers come first: watches can wait a moment longer.
             Ok(Committed { outcomes, changes }) => {

@@ -9,6 +9,7 @@ pub mod conformance;
 pub mod doctor;
 pub mod engine;
 mod event;
+mod health;
 mod hub;
 pub mod listing;
 mod metrics;

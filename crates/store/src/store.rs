@@ -12,6 +12,7 @@ use crate::committer::{BatchLimits, Hold, Queue, committer};
 use crate::compactor::{Pace, Pressure, compact, compactor};
 use crate::engine::{Engine, Snapshot};
 use crate::event::WatchScope;
+use crate::health::Health;
 use crate::hub::{Hub, RingLimits, Watch, publisher};
 use crate::listing::not_compacted;
 use crate::metrics::Metrics;
@@ -78,6 +79,7 @@ struct Inner {
     engine: Arc<dyn Engine>,
     queue: Queue,
     hub: Arc<Hub>,
+    health: Arc<Health>,
     metrics: Metrics,
     stop: watch::Sender<bool>,
     /// The committer, the publisher, the compactor. They end with the last clone at the latest.
@@ -99,8 +101,10 @@ impl Store {
         metrics.compacted.set(i64::try_from(clock.compacted.0).unwrap_or(i64::MAX));
         let ring = RingLimits { events: options.ring_events, bytes: options.ring_bytes };
         let hub = Arc::new(Hub::new(clock.current, epoch, ring, metrics.clone()));
+        let health = Arc::new(Health::default());
         let (stop, stopped) = watch::channel(false);
-        let (outlet, publishing) = publisher(Arc::clone(&hub), Arc::clone(&engine), stopped.clone());
+        let (outlet, publishing) =
+            publisher(Arc::clone(&hub), Arc::clone(&engine), stopped.clone(), Arc::clone(&health));
         let limits = BatchLimits {
             writes: options.batch_writes,
             bytes: options.batch_bytes,
@@ -114,6 +118,7 @@ impl Store {
             limits,
             stopped.clone(),
             metrics.clone(),
+            Arc::clone(&health),
         );
         let tasks = Tasks::default();
         tasks.start("the publisher", publishing);
@@ -125,7 +130,9 @@ impl Store {
         };
         let compacting = compactor(Arc::clone(&engine), pace, pressure, stopped, metrics.clone());
         tasks.start("the compactor", compacting);
-        Ok(Self { inner: Arc::new(Inner { engine, queue, hub, metrics: metrics.clone(), stop, tasks }) })
+        Ok(Self {
+            inner: Arc::new(Inner { engine, queue, hub, health, metrics: metrics.clone(), stop, tasks }),
+        })
     }
 
     /// One object, as of now or as of an older revision.
@@ -191,6 +198,18 @@ impl Store {
     /// Copies the database as it is at one revision, while writers go on; `None` where it has backups of its own.
     pub async fn backup(&self) -> Result<Option<Snapshot>, Error> {
         self.inner.engine.backup().await
+    }
+
+    /// Whether the last commit failed. The next one that succeeds clears it; no query is made to find out.
+    #[must_use]
+    pub fn commits_fail(&self) -> bool {
+        self.inner.health.commits_fail()
+    }
+
+    /// For how long committed changes have been waiting to reach watches; zero where none are.
+    #[must_use]
+    pub fn publisher_lag(&self) -> Duration {
+        self.inner.health.publisher_lag()
     }
 
     /// Resolves with the first task, of the store or of its engine, that ended early; never where none does. Without that task the

@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -64,6 +65,8 @@ pub struct Log {
     /// Rings when something was written.
     written: Notify,
     out: Mutex<Out>,
+    /// Whether the last write failed.
+    is_failing: AtomicBool,
 }
 
 enum Out {
@@ -87,6 +90,7 @@ impl Log {
             bell: Notify::new(),
             written: Notify::new(),
             out: Mutex::new(out),
+            is_failing: AtomicBool::new(false),
         })
     }
 
@@ -157,6 +161,7 @@ impl Log {
             Out::Standard => io::stdout().lock().write_all(&lines),
             Out::File(file) => file.write(&lines),
         };
+        self.is_failing.store(result.is_err(), Ordering::Relaxed);
         if let Err(error) = &result {
             tracing::error!(%error, "cannot write the audit log; events are lost");
         }
@@ -165,6 +170,11 @@ impl Log {
             let _ = waiting.send(result.is_ok());
         }
         self.written.notify_waiters();
+    }
+
+    /// Whether the last lines could not be written.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
     }
 
     fn untidy(&self) -> Option<Old> {

@@ -315,7 +315,8 @@ async fn a_connection_counts_as_known_after_its_first_authenticated_request() {
 async fn a_panic_of_one_request_is_an_internal_error_and_leaves_others_of_the_connection_alone() {
     let mut world = World::new(Limits::default()).await;
     let stop = Stop::Ahead(world.shutdown.clone());
-    let client = TokioIo::new(world.connect_as(Connection::InProcess(Identity::authenticated("jane", [])), stop));
+    let client =
+        TokioIo::new(world.connect_as(Connection::InProcess(Identity::authenticated("jane", [])), stop));
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), client).await.unwrap();
     world.connections.spawn(async { connection.await.unwrap() });

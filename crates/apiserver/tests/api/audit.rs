@@ -12,6 +12,7 @@ use http::{Method, Request};
 use http_body_util::StreamBody;
 use model::audit::Policy;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 use tower_service::Service;
 
 use crate::client::Client;

@@ -15,6 +15,7 @@ mod custom;
 mod discovery;
 mod discretion;
 mod flows;
+mod health;
 mod indexing;
 mod lists;
 mod namespaces;

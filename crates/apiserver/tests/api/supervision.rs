@@ -42,7 +42,8 @@ async fn server() -> Client {
         builder.audit(audit).address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     });
     let client = client.await;
-    client.api.publish(Trust { clients: "x".to_owned(), proxies: None });
+    let trust = Trust { clients: "x".to_owned(), proxies: None };
+    client.api.publish(process::reload::Current::fixed(trust));
     client
 }
 

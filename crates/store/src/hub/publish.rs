@@ -9,6 +9,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::Hub;
 use crate::engine::{Bound, Engine};
 use crate::event::SharedChange;
+use crate::health::Health;
 use crate::types::{Change, Error};
 
 /// Batches that may wait for publication. Beyond that they are read back from the log, so memory stays bounded.
@@ -24,11 +25,13 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(crate) struct Outlet {
     batches: mpsc::Sender<Vec<Change>>,
     missed: Arc<Notify>,
+    health: Arc<Health>,
 }
 
 impl Outlet {
     /// Hands over a batch, at once.
     pub fn send(&self, changes: Vec<Change>) {
+        self.health.behind();
         if self.batches.try_send(changes).is_err() {
             self.missed.notify_one();
         }
@@ -41,11 +44,12 @@ pub(crate) fn publisher(
     hub: Arc<Hub>,
     engine: Arc<dyn Engine>,
     stop: watch::Receiver<bool>,
+    health: Arc<Health>,
 ) -> (Outlet, impl Future<Output = ()>) {
     let (batches, waiting) = mpsc::channel(WAITING);
     let missed = Arc::new(Notify::new());
-    let outlet = Outlet { batches, missed: Arc::clone(&missed) };
-    let publisher = Publisher { hub, engine, stop };
+    let outlet = Outlet { batches, missed: Arc::clone(&missed), health: Arc::clone(&health) };
+    let publisher = Publisher { hub, engine, stop, health };
     (outlet, async move { publisher.run(waiting, &missed).await })
 }
 
@@ -53,6 +57,7 @@ struct Publisher {
     hub: Arc<Hub>,
     engine: Arc<dyn Engine>,
     stop: watch::Receiver<bool>,
+    health: Arc<Health>,
 }
 
 impl Publisher {
@@ -60,12 +65,22 @@ impl Publisher {
         loop {
             tokio::select! {
                 batch = waiting.recv() => match batch {
-                    Some(changes) => self.accept(changes).await,
+                    Some(changes) => {
+                        self.health.behind();
+                        self.accept(changes).await;
+                    }
                     None => return,
                 },
                 () = missed.notified() => self.catch_up(None).await,
-                () = self.engine.bell() => self.catch_up(None).await,
+                () = self.engine.bell() => {
+                    self.health.behind();
+                    self.catch_up(None).await;
+                }
                 () = self.hub.exceeded() => self.hub.trim(),
+            }
+            // What comes meanwhile is noted again when its turn begins.
+            if waiting.is_empty() {
+                self.health.caught_up();
             }
         }
     }

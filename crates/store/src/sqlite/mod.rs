@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{ObjectKey, Resource, Revision};
-use tokio::sync::Notify;
 use tasks::TaskFailure;
+use tokio::sync::Notify;
 
 use self::backend::{Backend, Memory};
 pub use self::backup::of_file as backup_of_file;

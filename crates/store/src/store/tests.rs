@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use model::Resource;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use super::*;
 use crate::conformance::kit::*;
@@ -339,4 +340,30 @@ async fn a_store_that_is_closed_has_not_failed() {
     put(&store, "a").await;
     store.close().await;
     assert_eq!(store.inner.tasks.failure(), None);
+}
+
+#[tokio::test]
+async fn a_failed_commit_and_a_log_that_cannot_be_read_are_told_until_they_are_over() {
+    let server = Server::on(&database());
+    let store = server.store().await;
+    put(&store, "a").await;
+    assert!(!store.commits_fail());
+    server.commits_fail.store(true, Ordering::Relaxed);
+    store.write(vec![object("ns/b").create()]).await.unwrap_err();
+    assert!(store.commits_fail());
+    server.commits_fail.store(false, Ordering::Relaxed);
+    put(&store, "c").await;
+    assert!(!store.commits_fail());
+
+    let other = Server::on(&server.database).store().await;
+    server.log_fails.store(true, Ordering::Relaxed);
+    put(&other, "d").await;
+    server.bell.notify_one();
+    while store.publisher_lag() < Duration::from_millis(300) {
+        tokio::task::yield_now().await;
+    }
+    server.log_fails.store(false, Ordering::Relaxed);
+    while !store.publisher_lag().is_zero() {
+        tokio::task::yield_now().await;
+    }
 }

@@ -103,6 +103,7 @@ fn a_database_that_is_away_is_unavailable_at_once_and_comes_back() {
         }
         server.resume().unwrap();
         until(async || store.write(vec![create("after", "1")]).await.is_ok()).await;
+        assert!(!store.commits_fail());
         until(async || store.get(&key("before"), None).await.is_ok_and(|found| found.is_some())).await;
         let names: Vec<_> =
             store.list(&all()).await.unwrap().items.into_iter().map(|item| item.key.name).collect();
@@ -132,6 +133,7 @@ fn a_read_only_database_is_unavailable_for_writes_and_recovers() {
             }
         };
         until(refused).await;
+        assert!(store.commits_fail(), "readiness can see it");
         assert!(store.get(&key("before"), None).await.unwrap().is_some(), "reads go on");
         // A server can also start on it, as the tables are there.
         let other = crate::kit::store(&url, |_| {}).await;
