@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -39,12 +39,16 @@ impl Revisions {
     fn note(&self, object: &ConfigMap) {
         let revision = object.resource_version().expect("an object has a resourceVersion");
         let seen = (object.name_any(), object.uid().expect("an object has a uid"));
-        let before = self.0.lock().unwrap().insert(revision.clone(), seen.clone());
+        let before = held(&self.0).insert(revision.clone(), seen.clone());
         assert!(
             before.as_ref().is_none_or(|before| *before == seen),
             "resourceVersion {revision} is of {seen:?} and was of {before:?}"
         );
     }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no task panics while it holds the lock")
 }
 
 async fn client(server: &Server, user: Option<&str>) -> Client {
@@ -114,7 +118,7 @@ async fn write(client: Client, writer: String, shared: Arc<Shared>) {
         match api.create(&PostParams::default(), &object).await {
             Ok(created) => {
                 shared.revisions.note(&created);
-                shared.acknowledged.lock().unwrap().insert(created.name_any());
+                held(&shared.acknowledged).insert(created.name_any());
                 shared.count.fetch_add(1, Ordering::Relaxed);
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -135,15 +139,15 @@ async fn follow(client: Client, place: usize, shared: Arc<Shared>) {
                 listed.insert(object.name_any());
             }
             Ok(Event::InitDone) => {
-                *shared.informers[place].lock().unwrap() = std::mem::take(&mut listed);
+                *held(&shared.informers[place]) = std::mem::take(&mut listed);
                 shared.lists[place].fetch_add(1, Ordering::Relaxed);
             }
             Ok(Event::Apply(object)) => {
                 shared.revisions.note(&object);
-                shared.informers[place].lock().unwrap().insert(object.name_any());
+                held(&shared.informers[place]).insert(object.name_any());
             }
             Ok(Event::Delete(object)) => {
-                shared.informers[place].lock().unwrap().remove(&object.name_any());
+                held(&shared.informers[place]).remove(&object.name_any());
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
@@ -163,6 +167,19 @@ async fn until_may_read(clients: &[Client], expected: bool) {
             }
         };
         timeout(PATIENCE, decided).await.unwrap_or_else(|_| panic!("access is not {expected}"));
+    }
+}
+
+/// Waits until every informer holds what is there; each has listed again since `lists`.
+async fn until_relisted(shared: &Shared, lists: [usize; 3], truth: &BTreeSet<String>) {
+    for (place, listed) in lists.into_iter().enumerate() {
+        let told = async {
+            while *held(&shared.informers[place]) != *truth {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, told).await.expect("the informer holds what is there");
+        assert!(shared.lists[place].load(Ordering::Relaxed) > listed, "the informer listed again");
     }
 }
 
@@ -208,7 +225,7 @@ async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_binding
     shared.until_more(LOAD).await;
     replica.detach().unwrap();
     shared.until_more(LOAD).await;
-    let before = shared.acknowledged.lock().unwrap().clone();
+    let before = held(&shared.acknowledged).clone();
     let lists = [0, 1, 2].map(|place| shared.lists[place].load(Ordering::Relaxed));
     let killed = Instant::now();
     let (_primary, _promoted) = fail_over(primary, replica).await;
@@ -228,24 +245,16 @@ async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_binding
     let truth = api.list(&ListParams::default()).await.unwrap().items;
     truth.iter().for_each(|object| shared.revisions.note(object));
     let truth: BTreeSet<String> = truth.iter().map(ResourceExt::name_any).collect();
-    for (place, listed) in lists.into_iter().enumerate() {
-        let told = async {
-            while *shared.informers[place].lock().unwrap() != truth {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(PATIENCE, told).await.expect("the informer holds what is there");
-        assert!(shared.lists[place].load(Ordering::Relaxed) > listed, "the informer listed again");
-    }
+    until_relisted(&shared, lists, &truth).await;
     assert!(informers.try_join_next().is_none(), "no informer saw a revision of two objects");
-    let acknowledged = shared.acknowledged.lock().unwrap();
+    let acknowledged = held(&shared.acknowledged);
     let lost = acknowledged.difference(&truth).count();
     let later = acknowledged.difference(&before).filter(|name| !truth.contains(*name)).count();
     println!(
         "acknowledged {}, lost {lost}, of those during the failover {later}; promoted after {promoted:?}, all three servers answer \
          after {answered:?}; {} revisions seen",
         acknowledged.len(),
-        shared.revisions.0.lock().unwrap().len()
+        held(&shared.revisions.0).len()
     );
     assert!(lost > 0, "the replica was behind");
     for server in &servers {
