@@ -7,9 +7,10 @@ use crate::{
 };
 
 /// The checks that every change must pass, the quickest first.
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step { name: "format", arguments: &["fmt", "--all", "--check"] },
     Step { name: "clippy", arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"] },
+    Step { name: "alone", arguments: &["run", "--quiet", "--package", "xtask", "--", "alone"] },
     Step { name: "schema", arguments: &["run", "--quiet", "--package", "schema-gen", "--", "--check"] },
     Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"] },
 ];
