@@ -68,7 +68,7 @@ pub(crate) enum VerbClass {
     Watch,
 }
 
-/// What decides whether a request gets in, and at whose expense.
+/// The properties of a request that decide whether it gets a slot, and whose share it counts into.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowDistinguisher<'a> {
     /// The user, after impersonation.
@@ -155,7 +155,7 @@ impl Bounds {
     }
 }
 
-/// What is taken, by whom.
+/// Slots or bytes in use, in total and by user.
 #[derive(Debug, Default)]
 struct Shares {
     taken: usize,
@@ -243,7 +243,7 @@ impl Gate {
 }
 
 impl Room<'_> {
-    /// What was taken, for as long as the body is in memory.
+    /// The bytes taken, held for as long as the body is in memory.
     pub fn into_taken(self) -> Vec<Slot> {
         self.taken
     }

@@ -1,7 +1,7 @@
 //! The informer: lists a resource as of one revision, watches from there, and feeds an index of it.
 //!
-//! What the index knows stays until all is read again, so a reader never sees a half-empty state. Whoever writes an object waits at
-//! the informer's [`Position`] until this server acts on the write.
+//! A relist replaces the index at once, so a reader never sees a half-empty state. A write waits at the informer's [`Position`]
+//! until this server enforces it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

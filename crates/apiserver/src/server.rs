@@ -193,7 +193,7 @@ async fn connection(
     speak(stream, Session { peer: Arc::new(peer), address, entry, head_by }, api, stop).await;
 }
 
-/// What is known of a connection before its first request.
+/// The peer of a connection, known before its first request.
 struct Session {
     peer: Arc<Connection>,
     address: Option<IpAddr>,

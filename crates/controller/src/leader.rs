@@ -268,7 +268,7 @@ impl Lease {
     }
 }
 
-/// What became of a renewal.
+/// The outcome of a renewal.
 enum Kept {
     /// It is good again, from the time on at which the request was sent.
     Renewed(Seen, Instant),

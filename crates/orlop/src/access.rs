@@ -167,7 +167,7 @@ impl Access {
         self.proxies.as_ref().map(|proxies| proxies.names.clone())
     }
 
-    /// What extension servers are told of the trusted CAs.
+    /// The trusted CAs as extension API servers are told of them.
     pub(crate) fn publisher(&self) -> impl Fn(&Trusted) -> Trust + Send + use<> {
         let proxies = self.proxies.clone();
         move |trusted| {

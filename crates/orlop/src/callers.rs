@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 
 use crate::{tokens::StaticToken, trust::Trusted};
 
-/// What verifies client certificates.
+/// The verifiers of client certificates.
 #[derive(Debug)]
 struct Verifier {
     trusted: Current<Trusted>,

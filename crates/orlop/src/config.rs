@@ -30,12 +30,12 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     pub(crate) listen: ListenAddress,
     pub(crate) database: Database,
-    /// What the log says at the start: settings that are understood but unsafe.
+    /// Warnings for the log at the start: settings that are understood but unsafe.
     pub(crate) warnings: Vec<String>,
     /// The CAs of clients: those of files, to which the server adds its own.
     pub(crate) trust: Updater<Trusted>,
     pub(crate) tokens: Current<Vec<StaticToken>>,
-    /// What follows the files that the arguments name.
+    /// The reloader of the files that the arguments name.
     pub(crate) files: Reloader,
     /// Which admission plugins are on.
     pub(crate) plugins: Switches,

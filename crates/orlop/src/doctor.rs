@@ -20,7 +20,7 @@ use crate::{backup::archive::DATABASE, postgres::PostgresArgs};
 /// A certificate with less left should have been renewed by a server that runs.
 const SOON: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What `orlop doctor` takes.
+/// Arguments of `orlop doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]

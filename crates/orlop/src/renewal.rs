@@ -23,7 +23,7 @@ pub(crate) struct Renewal {
     pub(crate) address: String,
 }
 
-/// What a renewal replaces in the running server.
+/// The parts of the running server that a renewal replaces.
 pub(crate) struct Renewed {
     pub(crate) serving: Arc<ServingCertificate>,
     pub(crate) trust: Updater<Trusted>,

@@ -21,7 +21,7 @@ use crate::{
     postgres::{PostgresArgs, PostgresUrl},
 };
 
-/// What `orlop restore` takes.
+/// Arguments of `orlop restore`.
 #[derive(Args, Debug)]
 pub(crate) struct RestoreArgs {
     #[command(flatten)]

@@ -40,7 +40,7 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// What verifies clients that speak for themselves.
+    /// The verifier of clients that speak for themselves, not of proxies.
     pub(crate) fn client_verifier(&self) -> ClientCaVerifier {
         self.own.verifier.union(&self.clients.verifier)
     }
@@ -73,11 +73,11 @@ pub(crate) fn watch_bundle(
     Ok(())
 }
 
-/// What depends on the trusted CAs, and the task that keeps it up to date.
+/// The dependents of the trusted CAs, and the task that keeps them up to date.
 pub(crate) struct Followers {
     /// Handshakes name the CAs to clients, which choose their certificates by that.
     pub(crate) tls: Current<ServerConfig>,
-    /// What extension servers are told.
+    /// The trusted CAs as extension API servers are told of them.
     pub(crate) published: Current<Trust>,
     pub(crate) task: Pin<Box<dyn Future<Output = Result<(), Infallible>> + Send>>,
 }

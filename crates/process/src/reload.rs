@@ -123,7 +123,7 @@ pub struct NamedFile {
 pub struct Content {
     /// Where it is.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::hub::held;
 
-/// What the committer and the publisher note of their work.
+/// The state of the committer and the publisher, which they note as they work.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     commits_fail: AtomicBool,

@@ -119,7 +119,7 @@ impl Tasks {
         held(&self.reporter.0.failed).iter().any(|failed| failed == name)
     }
 
-    /// What tells of failures, for threads.
+    /// The reporter of failures, for threads.
     #[must_use]
     pub fn reporter(&self) -> Reporter {
         self.reporter.clone()

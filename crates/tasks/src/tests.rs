@@ -1,4 +1,4 @@
-//! What is reported of tasks, and what is not.
+//! Reports of tasks that end early, and none of tasks that their owner stopped.
 
 use futures::FutureExt;
 

@@ -80,7 +80,7 @@ impl Admission {
         }
     }
 
-    /// What plugins follow of what a server serves.
+    /// The informers that the plugins need, for the resources that the server serves.
     fn served<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = &'a Arc<dyn Follows>> + Send {
         let is_served =
             |of: &&Arc<dyn Follows>| registry.types().any(|known| known.resource == *of.resource());

@@ -130,7 +130,7 @@ impl Trail {
         }
     }
 
-    /// What tells when the last event is in the file.
+    /// Resolves when the last event is in the file.
     pub(super) fn take_last(&self) -> Option<Written> {
         self.0.as_ref().and_then(|entry| entry.take_last())
     }

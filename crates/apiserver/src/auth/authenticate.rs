@@ -24,7 +24,7 @@ pub trait Peer: fmt::Debug + Send + Sync {
     fn verify(&self, now: SystemTime) -> Arc<Connection>;
 }
 
-/// What the connection itself proves.
+/// The identity that the connection itself proves.
 #[derive(Clone, Debug, Default)]
 pub enum Connection {
     /// The client showed no certificate.

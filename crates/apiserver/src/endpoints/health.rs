@@ -18,7 +18,7 @@ use crate::request::query::Query;
 /// A publisher that is behind for longer than this hides writes from clients.
 const LONGEST_LAG: Duration = Duration::from_secs(5);
 
-/// What a check looks at.
+/// The component that a check looks at.
 #[derive(Clone, Copy)]
 enum Probe {
     /// No background task has ended early.

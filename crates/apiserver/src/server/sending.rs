@@ -147,7 +147,7 @@ pub(super) struct Sending {
     /// When bytes last left, or the first came: milliseconds since the connection began.
     progress: AtomicU64,
     ends: Option<Instant>,
-    /// What resets the HTTP/2 stream.
+    /// Resets the HTTP/2 stream.
     stream: Option<Arc<Notify>>,
     watchdog: Arc<Watchdog>,
     _busy: Busy,
@@ -243,7 +243,7 @@ impl Drop for Piece {
 }
 
 tokio::task_local! {
-    /// What resets the HTTP/2 stream whose request runs.
+    /// Resets the HTTP/2 stream whose request runs.
     static STREAM: Arc<Notify>;
 }
 

@@ -55,7 +55,7 @@ fn stream(
     struct State {
         frame: ListFrame,
         reader: Reader,
-        /// What is read and not yet written.
+        /// Items that are read and not yet written.
         page: std::vec::IntoIter<Stored>,
         opened: bool,
         items: bool,

@@ -81,7 +81,7 @@ pub(crate) struct Call {
     pub deadline: Option<Instant>,
 }
 
-/// What a request carries with it beside what it asks for.
+/// The context of a request: everything beside its RequestInfo.
 pub(crate) struct Context<'a> {
     pub warnings: &'a Warnings,
     pub trail: &'a Trail,

@@ -25,7 +25,7 @@ const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 pub struct Patch {
     kind: PatchKind,
     patch: Value,
-    /// What strict decoding reports of the patch itself.
+    /// Complaints of strict decoding about the patch itself.
     complaints: Vec<String>,
     options: WriteOptions,
 }
@@ -61,7 +61,7 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
     }
 }
 
-/// What strict decoding reports of the operations of a JSON patch.
+/// Complaints of strict decoding about the operations of a JSON patch.
 fn operation_complaints(body: &[u8], parsed: &json::Parsed) -> Vec<String> {
     if parsed.duplicates.is_empty() && !model::patch::json::has_unknown_fields(&parsed.value) {
         return Vec::new();

@@ -110,7 +110,7 @@ async fn no_policy_applies_to_reviews_and_all_apply_to_webhook_configurations() 
     assert_eq!(client.post(hooks, &json!({"metadata": {"name": "h"}})).await.code, 201);
 }
 
-/// Who may get pods in the namespace `default`: the caller, or somebody by name.
+/// Access reviews of `get pods` in the namespace `default`: for the caller, or for a named user.
 fn attributes(names_user: bool) -> Value {
     let mut spec = json!({"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}});
     if names_user {

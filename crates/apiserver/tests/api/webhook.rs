@@ -28,7 +28,7 @@ type Answers = Arc<Mutex<Box<dyn Fn(&str, &Value) -> Value + Send>>>;
 /// What was sent, and where.
 type Seen = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// What a webhook sees of a call beside its document.
+/// A call as a webhook receives it, without its document.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub version: http::Version,
@@ -51,7 +51,7 @@ pub struct Webhook {
     tasks: JoinSet<()>,
 }
 
-/// What the tasks of a webhook share.
+/// State that the tasks of a webhook share.
 #[derive(Clone)]
 struct Shared {
     acceptor: TlsAcceptor,

@@ -14,7 +14,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::api_level::Endpoint;
 
-/// What a client of HTTP/2 says first: the preface, and empty settings.
+/// The first bytes of an HTTP/2 client: the preface, and empty settings.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// The types and flags of frames.

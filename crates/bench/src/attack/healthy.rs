@@ -20,7 +20,7 @@ const PACE: Duration = Duration::from_millis(10);
 /// A request that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the client felt.
+/// Latencies and errors of the healthy client.
 #[derive(Debug, Default)]
 pub struct Felt {
     pub latencies: Latencies,

@@ -27,7 +27,7 @@ const ATTACK: Duration = Duration::from_secs(15);
 const MOST_MEMORY: f64 = 400e6;
 const MOST_RATIO: f64 = 5.0;
 
-/// What the attackers and the healthy client may do, all of it in one namespace.
+/// Rights of the attackers and the healthy client, all of them in one namespace.
 const TOKENS: &str = "alice,alice,1\nbob,bob,2\n";
 const ACCESS: [(&str, &str); 3] = [
     (

@@ -35,7 +35,7 @@ pub struct Target {
     pub endpoint: Endpoint,
 }
 
-/// What an attack opened, for as long as it is kept.
+/// Connections that an attack opened, for as long as they are kept.
 pub struct Wave {
     pub count: usize,
     _kept: Vec<Box<dyn Send>>,

@@ -99,7 +99,7 @@ impl<'a> Document<'a> {
         Some(document)
     }
 
-    /// What an alias stands for, or the node itself.
+    /// The node that an alias stands for, or the node itself.
     fn resolved(&self, place: usize) -> Option<usize> {
         match self.nodes[place].0 {
             Node::Alias(target) => target,

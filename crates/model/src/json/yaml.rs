@@ -32,7 +32,7 @@ pub fn parse_yaml(bytes: &[u8]) -> Result<Parsed, JsonError> {
     Ok(parsed)
 }
 
-/// What a strict decoder says of keys that come twice: all of them in one error.
+/// The error of a strict decoder about duplicate keys: all of them in one.
 pub fn repeated_keys_error(keys: &[String]) -> String {
     format!("yaml: unmarshal errors:\n  {}", keys.join("\n  "))
 }

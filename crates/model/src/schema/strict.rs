@@ -35,7 +35,7 @@ pub fn merged(schema: &Schema, type_id: TypeId, body: Ordered) -> Value {
     joined(schema, &Shape::Object(type_id), false, None, body)
 }
 
-/// What is expected at a place of the text.
+/// The shape expected at a place of the text.
 #[derive(Clone, Copy)]
 enum Expected<'a> {
     /// An object with kind and version.
@@ -46,18 +46,18 @@ enum Expected<'a> {
     Operation,
     /// Any value: no field is unknown.
     Any,
-    /// What is not looked into: texts that types read by themselves, and values of unknown fields.
+    /// Not looked into: texts that types read by themselves, and values of unknown fields.
     Opaque,
 }
 
-/// What is known of a key.
+/// A key of an object as the schema knows it.
 enum Entry<'a> {
     Known(Expected<'a>),
     Unknown,
 }
 
 impl<'a> Expected<'a> {
-    /// What an entry of an object is expected to be.
+    /// The shape expected of an entry of an object.
     fn entry(self, key: &str) -> Entry<'a> {
         let field = |schema: &'a Schema, id: TypeId| match schema.get(id).field(key) {
             Some(field) => Entry::Known(Self::Of(schema, &field.shape)),
@@ -77,7 +77,7 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// What an entry of a list is expected to be.
+    /// The shape expected of an entry of a list.
     fn item(self) -> Self {
         match self {
             Self::Of(schema, Shape::List(item) | Shape::Wrapped(item)) => Self::Of(schema, item),
@@ -100,7 +100,7 @@ impl<'a> Expected<'a> {
 struct Walk {
     path: String,
     found: Vec<String>,
-    /// What is in `found`.
+    /// The complaints in `found`, so that none is reported twice.
     seen: HashSet<String>,
 }
 

@@ -26,7 +26,7 @@ const MAX_SMALL: u64 = 1 << 20;
 /// No archive of ours has more members.
 const MAX_MEMBERS: usize = 100;
 
-/// What is in an archive.
+/// The manifest of an archive.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Manifest {
     format: u32,

@@ -26,7 +26,7 @@ use self::{
     source::Source,
 };
 
-/// What `orlop backup` takes.
+/// Arguments of `orlop backup`.
 #[derive(Args, Debug)]
 pub(crate) struct BackupArgs {
     #[command(flatten)]

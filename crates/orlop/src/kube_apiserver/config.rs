@@ -38,7 +38,7 @@ pub(super) struct Config {
     /// The CAs of clients and front proxies.
     pub(super) trust: Current<Trusted>,
     pub(super) tokens: Current<Vec<StaticToken>>,
-    /// What follows the files that flags name.
+    /// The reloader of the files that flags name.
     pub(super) files: Reloader,
     pub(super) access: Settings,
     pub(super) storage: Storage,

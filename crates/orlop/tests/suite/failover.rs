@@ -81,14 +81,14 @@ fn binding(name: &str, user: &str) -> ClusterRoleBinding {
     }
 }
 
-/// What the clients of a test share.
+/// State that the clients of a test share.
 #[derive(Default)]
 struct Shared {
     revisions: Revisions,
     acknowledged: Mutex<BTreeSet<String>>,
     count: AtomicUsize,
     ends: AtomicBool,
-    /// What the informer of each server holds.
+    /// The names that the informer of each server holds.
     informers: [Mutex<BTreeSet<String>>; 3],
     /// How often each of them listed.
     lists: [AtomicUsize; 3],

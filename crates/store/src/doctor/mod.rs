@@ -14,7 +14,7 @@ use model::Attributes;
 
 use crate::plan::{Entry, entries_of};
 
-/// What to do where data is lost or contradicts itself.
+/// The advice where data is lost or contradicts itself.
 pub(crate) const RESTORE: &str =
     "restore the last backup (`orlop restore`), keep a copy of this database for the bug report";
 
@@ -23,9 +23,9 @@ pub(crate) const RESTORE: &str =
 pub struct Finding {
     /// The name of the check.
     pub check: &'static str,
-    /// What was found, with examples.
+    /// The finding, with examples.
     pub problem: String,
-    /// What to do about it.
+    /// The advice of how to repair it.
     pub remedy: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub struct Finding {
 pub struct Report {
     /// The names of the checks that ran.
     pub checks: Vec<&'static str>,
-    /// What they found.
+    /// Their findings.
     pub findings: Vec<Finding>,
 }
 

@@ -45,8 +45,8 @@ pub fn history_bytes(connection: &Connection) -> Result<u64, Error> {
     Ok(u64::try_from(kept).unwrap_or_default())
 }
 
-/// What the changes in `(from, to]` replaced can be seen by nobody at or above `to`, and neither can their deletions. Gives the
-/// bytes of what was removed.
+/// Removes the versions that the changes in `(from, to]` replaced, and the deletions among them: no reader at or above `to` sees
+/// them. Returns the bytes removed.
 fn sweep(tx: &Tx<'_>, from: i64, to: i64) -> Result<i64, Error> {
     let mut scan = tx
         .prepare_cached(

@@ -60,7 +60,7 @@ async fn assert_ended(watch: &mut Watch) {
     }
 }
 
-/// What a client has from before is too old, whatever it asks for.
+/// A revision from before the loss is too old for every kind of request.
 async fn assert_too_old(store: &Store, requested: Revision) {
     let at = Some(requested);
     assert!(matches!(store.get(&key("any"), at).await, Err(Error::Expired { .. })));

@@ -98,7 +98,7 @@ fn line_based(text: &str) -> Option<Vec<u8>> {
     parse_x509_pem(text.as_bytes()).ok().map(|(_, block)| block.contents)
 }
 
-/// What an attacker puts together a text from.
+/// The pieces from which an attacker composes a text.
 fn piece() -> impl Strategy<Value = String> {
     let words = [
         MASTERS,

@@ -71,7 +71,7 @@ pub struct Found {
     pub record: Option<Record>,
 }
 
-/// What to do about it.
+/// The decision about a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing: the history goes on.

@@ -19,7 +19,7 @@ use crate::types::{Change, Error};
 /// The number of a check. A session that was checked before the last one that found a loss is not used any more.
 pub type Generation = u64;
 
-/// What this server knows of its database.
+/// The history that this server has seen of its database.
 pub struct History {
     /// [`Known::seen`], apart from the rest because every read moves it.
     seen: AtomicU64,
@@ -81,7 +81,7 @@ impl History {
         }
     }
 
-    /// What is known before a session is looked at.
+    /// The history known before a session is checked.
     pub fn now(&self) -> Moment {
         let state = self.state();
         let mut known = state.known.clone();
