@@ -5,7 +5,10 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+#[cfg(feature = "faults")]
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -79,7 +82,9 @@ impl Tasks {
         // Those that came to an end hold memory until they are joined.
         while running.try_join_next().is_some() {}
         running.spawn(async move {
-            let ended = AssertUnwindSafe(task).catch_unwind().await;
+            let mut task = pin!(AssertUnwindSafe(task).catch_unwind());
+            let ended = task.as_mut().await;
+            // Reported before the task is dropped: tasks that end because its channels close are not the first failure.
             reporter.note(name, ended, may_end);
         });
     }
@@ -181,13 +186,12 @@ impl Reporter {
     ) -> impl Future<Output = ()> + Send + 'static {
         let fault = Arc::new(tokio::sync::Notify::new());
         held(&self.0.faults).push((name, Arc::clone(&fault)));
-        async move {
-            tokio::select! {
-                biased;
-                () = fault.notified() => panic!("an injected fault"),
-                () = task => {}
-            }
-        }
+        let mut fault = Box::pin(async move { fault.notified().await });
+        let mut task = Box::pin(task);
+        poll_fn(move |context| {
+            assert!(fault.poll_unpin(context).is_pending(), "an injected fault");
+            task.poll_unpin(context)
+        })
     }
 }
 

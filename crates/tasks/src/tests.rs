@@ -17,6 +17,20 @@ async fn a_panic_is_reported_with_its_text_and_only_the_first_counts() {
     assert_eq!(tasks.failure(), Some(failure));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_ends_because_of_another_is_not_the_first_failure() {
+    let tasks = Tasks::default();
+    let (request, requested) = tokio::sync::oneshot::channel::<()>();
+    tasks.start("the requester", async move {
+        std::future::pending::<()>().await;
+        drop(request);
+    });
+    tasks.start("the follower", requested.map(drop));
+    assert!(tasks.inject_fault("the requester"));
+    tasks.join().await;
+    assert_eq!(tasks.failed().await.task, "the requester");
+}
+
 #[tokio::test]
 async fn a_task_that_returns_early_is_reported() {
     let tasks = Tasks::default();

@@ -333,7 +333,7 @@ fn start_threads(
     })?;
     let reporter = reporter.clone();
     let writer = thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
-        reporter.run("the SQLite writer", move || {
+        reporter.run("the SQLite writer", || {
             if let Err(error) = wal.observe(&mut writer) {
                 tracing::warn!(%error, "the write-ahead log cannot be observed, it may grow");
             }
@@ -341,10 +341,10 @@ fn start_threads(
                 job(&mut writer);
                 wal.tend(&writer, &request);
             }
-            // The checkpoint thread ends with the request, so that its connection is closed after this one.
-            drop(writer);
-            drop(request);
         });
+        // The checkpointer ends with the request: after the writer's connection is closed, and after a panic was reported.
+        drop(writer);
+        drop(request);
     })?;
     Ok(vec![writer, checkpointer])
 }
