@@ -69,7 +69,7 @@ pub(crate) async fn complete(
             flow_control::settle(&api).await
         };
         match made.await {
-            Ok(_) => {
+            Ok(()) => {
                 api.progress.complete();
                 return;
             }

@@ -10,11 +10,10 @@ use futures::future::try_join_all;
 use model::Resource;
 use model::error::{Error, quote};
 use serde_json::{Value, json};
-use store::{Store, Stored, Watch};
 
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap;
-use crate::informer::list_and_watch;
+use crate::pages::Pages;
 use crate::verbs::{creation_time, store_error};
 
 pub(crate) use classify::{Flow, Flows};
@@ -25,34 +24,31 @@ const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 /// How long to wait before something is tried again that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Keeps the conditions of all flow schemas, until it is dropped. Whoever else does the same at the same time, on another server,
-/// does no harm.
+/// Keeps the conditions of all FlowSchemas, until it is dropped. Another server that does the same at the same time does no harm.
 pub(crate) async fn keep(server: Weak<Parts>) {
+    let Some([mut schemas, mut levels]) = server.upgrade().map(|parts| parts.flows.changes()) else { return };
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let settled = settle(&api).await;
         drop(api);
-        let changed = match settled {
-            Ok([mut levels, mut schemas]) => {
-                let changed = tokio::select! {
-                    changed = levels.next() => changed,
-                    changed = schemas.next() => changed,
-                };
-                changed.map_err(store_error)
-            }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = changed {
-            tracing::warn!(%error, "flow schemas cannot be followed; trying again");
+        if let Err(error) = settled {
+            tracing::warn!(%error, "cannot write the status of FlowSchemas; retrying");
             tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        // The senders go with the server.
+        tokio::select! {
+            _ = schemas.changed() => {}
+            _ = levels.changed() => {}
         }
     }
 }
 
-/// Writes what is not yet said, and gives what tells of changes from then on.
-pub(crate) async fn settle(api: &ApiServer) -> Result<[Watch; 2], Error> {
-    let (levels, of_levels) = read(&api.store, "prioritylevelconfigurations").await.map_err(store_error)?;
-    let (schemas, of_schemas) = read(&api.store, "flowschemas").await.map_err(store_error)?;
+/// Writes the conditions that are missing or wrong.
+pub(crate) async fn settle(api: &ApiServer) -> Result<(), Error> {
+    let all = async |plural| Pages::of(&api.store, Resource::new(GROUP, plural)).all().await;
+    let levels = all("prioritylevelconfigurations").await.map_err(store_error)?;
+    let schemas = all("flowschemas").await.map_err(store_error)?;
     let levels: BTreeSet<String> = levels.into_iter().map(|level| level.key.name).collect();
     let now = creation_time();
     let told = schemas.iter().filter_map(|schema| {
@@ -60,15 +56,7 @@ pub(crate) async fn settle(api: &ApiServer) -> Result<[Watch; 2], Error> {
         let condition = condition(&object, &levels, &now)?;
         Some(tell(api, &schema.key.name, condition))
     });
-    try_join_all(told).await?;
-    Ok([of_levels, of_schemas])
-}
-
-/// All objects of a resource, and what happens to them afterwards.
-async fn read(store: &Store, plural: &str) -> Result<(Vec<Stored>, Watch), store::Error> {
-    let mut all = Vec::new();
-    let (_, watch) = list_and_watch(store, &Resource::new(GROUP, plural), |object| all.push(object)).await?;
-    Ok((all, watch))
+    try_join_all(told).await.map(drop)
 }
 
 /// The condition that a schema should have; `None` if it has it.

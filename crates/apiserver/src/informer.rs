@@ -1,15 +1,18 @@
 //! The informer: lists a resource as of one revision, watches from there, and feeds an index of it.
 //!
 //! A relist replaces the index at once, so a reader never sees a half-empty state. A write waits at the informer's [`Position`]
-//! until this server enforces it.
+//! until this server enforces it. A controller that reads the state by itself is woken by a [`Trigger`]. Everything in this crate that
+//! follows objects does it here, so a lost history is handled once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Resource, Revision, Selector};
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use model::{Resource, Revision};
 use store::{Event, Store, Stored, Watch, WatchScope};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::pages::Pages;
@@ -23,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) trait Index: Send + Sync + 'static {
     /// The next state, while a list is read.
     type Fresh: Default + Send;
+
+    /// Whether the index needs the objects that are there; if not, they are not read.
+    const IS_LISTED: bool = true;
 
     /// Takes an object of the list into the next state.
     fn gather(&self, fresh: &mut Self::Fresh, object: Stored);
@@ -112,15 +118,15 @@ impl Informers {
 
 /// Keeps an index of a resource.
 pub(crate) struct Informer<I> {
-    resource: Resource,
+    scope: WatchScope,
     index: I,
     position: Position,
 }
 
 impl<I: Index> Informer<I> {
-    /// An informer that moves this position on.
+    /// An informer of all objects of a resource that moves this position on.
     pub fn new(resource: Resource, index: I, position: Position) -> Self {
-        Self { resource, index, position }
+        Self { scope: WatchScope::all(resource), index, position }
     }
 
     /// Fills the index, and gives the task that follows the log until it is dropped.
@@ -160,8 +166,18 @@ impl<I: Index> Informer<I> {
 
     async fn list(&self, store: &Store) -> Result<Watch, store::Error> {
         let mut fresh = I::Fresh::default();
-        let gather = |object| self.index.gather(&mut fresh, object);
-        let (revision, watch) = list_and_watch(store, &self.resource, gather).await?;
+        let revision = if I::IS_LISTED {
+            let mut revision = Revision::ZERO;
+            let mut pages = Pages::all_at_once(store, self.scope.resource.clone());
+            while let Some(page) = pages.next().await? {
+                revision = page.revision;
+                page.items.into_iter().for_each(|object| self.index.gather(&mut fresh, object));
+            }
+            revision
+        } else {
+            store.clock().await?.current
+        };
+        let watch = store.watch(self.scope.clone(), revision).await?;
         self.index.reset(fresh);
         self.position.reach(revision);
         Ok(watch)
@@ -175,7 +191,7 @@ impl<I: Index> Informer<I> {
     }
 
     async fn pause(&self, error: &store::Error) {
-        tracing::warn!(%error, resource = %self.resource, "informer cannot list or watch; retrying");
+        tracing::warn!(%error, resource = %self.scope.resource, "informer cannot list or watch; retrying");
         sleep(PAUSE).await;
     }
 }
@@ -187,19 +203,52 @@ impl<I> Drop for Informer<I> {
     }
 }
 
-/// Reads all objects of a resource as of one revision, and watches from there.
-pub(crate) async fn list_and_watch(
-    store: &Store,
-    resource: &Resource,
-    mut each: impl FnMut(Stored),
-) -> Result<(Revision, Watch), store::Error> {
-    let mut pages = Pages::all_at_once(store, resource.clone());
-    let mut revision = Revision::ZERO;
-    while let Some(page) = pages.next().await? {
-        revision = page.revision;
-        page.items.into_iter().for_each(&mut each);
+/// Wakes a controller when objects of some scopes change: an informer for each scope, without an index.
+///
+/// The controller reads the present state by itself, so a lost history is a wake-up like any other. A trigger that is made before the
+/// state is read for the first time misses nothing.
+pub(crate) struct Trigger {
+    fired: Arc<Notify>,
+    following: BoxFuture<'static, ()>,
+}
+
+impl Trigger {
+    /// Tries until every scope is watched.
+    pub async fn new(store: &Store, scopes: impl IntoIterator<Item = WatchScope>) -> Self {
+        let fired = Arc::new(Notify::new());
+        let mut following = Vec::new();
+        for scope in scopes {
+            let informer = Informer { scope, index: Wake(fired.clone()), position: Position::default() };
+            following.push(informer.start_patiently(store).await);
+        }
+        // The state is still to be read for the first time.
+        let _ = fired.notified().now_or_never();
+        Self { fired, following: Box::pin(join_all(following).map(drop)) }
     }
-    let (resource, selector) = (resource.clone(), Selector::default());
-    let scope = WatchScope { resource, namespace: None, name: None, selector };
-    Ok((revision, store.watch(scope, revision).await?))
+
+    /// Waits until something has changed since the last call returned, or since the trigger was made. Cancel safe.
+    pub async fn fired(&mut self) {
+        tokio::select! {
+            () = self.fired.notified() => {}
+            () = &mut self.following => std::future::pending().await,
+        }
+    }
+}
+
+/// The index of a [`Trigger`].
+struct Wake(Arc<Notify>);
+
+impl Index for Wake {
+    type Fresh = ();
+    const IS_LISTED: bool = false;
+
+    fn gather(&self, (): &mut (), _: Stored) {}
+
+    fn reset(&self, (): ()) {
+        self.0.notify_one();
+    }
+
+    fn apply(&self, _: &[Event]) {
+        self.0.notify_one();
+    }
 }

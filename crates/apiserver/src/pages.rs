@@ -1,7 +1,7 @@
 //! All objects of a resource, page by page.
 
 use model::{Resource, Selector};
-use store::{ListQuery, Page, Position, Store};
+use store::{ListQuery, Page, Position, Store, Stored};
 
 /// Objects read at once.
 const PAGE: usize = 500;
@@ -34,6 +34,12 @@ impl Pages {
         self
     }
 
+    /// Only those that a selector selects.
+    pub fn selected(mut self, selector: Selector) -> Self {
+        self.query.selector = selector;
+        self
+    }
+
     /// Only those behind this place.
     pub fn after(mut self, position: Option<Position>) -> Self {
         self.query.after = position;
@@ -55,6 +61,15 @@ impl Pages {
             _ => self.is_over = true,
         }
         Ok(Some(page))
+    }
+
+    /// All objects that are left to read.
+    pub async fn all(mut self) -> Result<Vec<Stored>, store::Error> {
+        let mut all = Vec::new();
+        while let Some(page) = self.next().await? {
+            all.extend(page.items);
+        }
+        Ok(all)
     }
 
     /// Where the next page begins; `None` behind the last one.

@@ -3,7 +3,8 @@
 //! Kubernetes has a controller for this. Here it is a task of the server, because types are the server's own: what stands above
 //! the API would have to make them again from documents. It writes as that controller does, with its rights, through the verbs.
 
-use std::convert::Infallible;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,13 +16,13 @@ use model::error::Error;
 use model::policies::{Kinds, Type, TypedKind, builtin_type, checked_status, custom_type, type_check};
 use process::Shutdown;
 use serde_json::{Value, json};
-use store::EventKind;
+use store::{Event, EventKind, Stored};
+use tokio::sync::Notify;
 
 use crate::api::ApiServer;
 use crate::auth::{Connection, Identity};
-use crate::informer::list_and_watch;
+use crate::informer::{Index, Informer, Position};
 use crate::registry::{Object, Registry, ResourceType};
-use crate::verbs::store_error;
 
 /// Whom the controller acts as.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:validatingadmissionpolicy-status-controller";
@@ -29,39 +30,80 @@ const ACCOUNT: &str = "system:serviceaccount:kube-system:validatingadmissionpoli
 const MANAGER: &str = "validatingadmissionpolicy-status";
 const GROUP: &str = "admissionregistration.k8s.io";
 const PLURAL: &str = "validatingadmissionpolicies";
-/// How long to wait before the log is read again that could not be read.
+/// How long to wait before a status is written again that could not be written.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Checks the types of policies whenever they are written, until a stop is requested.
 pub async fn check_policies(api: ApiServer, shutdown: Shutdown) {
-    let mut stop = std::pin::pin!(shutdown.requested());
+    let queue = Queue::default();
+    let informer = Informer::new(Resource::new(GROUP, PLURAL), queue.clone(), Position::default());
+    let following = async { informer.start_patiently(&api.store).await.await };
+    tokio::select! {
+        () = shutdown.requested() => {}
+        () = following => {}
+        () = work(&api, &queue) => {}
+    }
+}
+
+async fn work(api: &ApiServer, queue: &Queue) {
     loop {
-        tokio::select! {
-            biased;
-            () = &mut stop => return,
-            Err(error) = follow(&api) => {
-                tracing::warn!(%error, "the types of policies cannot be checked; trying again");
-                tokio::time::sleep(PAUSE).await;
+        let (name, policy) = queue.next().await;
+        if let Err(error) = check(api, &policy).await {
+            tracing::warn!(policy = name, %error, "cannot write the status of a ValidatingAdmissionPolicy; retrying");
+            // A newer version of it takes precedence.
+            queue.policies().entry(name).or_insert(policy);
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// The policies that changed since they were checked, by name.
+#[derive(Clone, Default)]
+struct Queue(Arc<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    policies: Mutex<BTreeMap<String, Bytes>>,
+    added: Notify,
+}
+
+impl Queue {
+    fn policies(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
+        self.0.policies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn next(&self) -> (String, Bytes) {
+        loop {
+            let first = self.policies().pop_first();
+            match first {
+                Some(first) => return first,
+                None => self.0.added.notified().await,
             }
         }
     }
 }
 
-/// Looks at all policies, then at those that change.
-async fn follow(api: &ApiServer) -> Result<Infallible, Error> {
-    let resource = Resource::new(GROUP, PLURAL);
-    let mut policies = Vec::new();
-    let listed = list_and_watch(&api.store, &resource, |policy| policies.push(policy.value)).await;
-    let (_, mut watch) = listed.map_err(store_error)?;
-    for policy in std::mem::take(&mut policies) {
-        check(api, &policy).await?;
+impl Index for Queue {
+    type Fresh = BTreeMap<String, Bytes>;
+
+    fn gather(&self, fresh: &mut Self::Fresh, object: Stored) {
+        fresh.insert(object.key.name, object.value);
     }
-    loop {
-        for event in watch.next().await.map_err(store_error)? {
-            if event.kind != EventKind::Deleted {
-                check(api, &event.change.value).await?;
-            }
+
+    fn reset(&self, fresh: Self::Fresh) {
+        *self.policies() = fresh;
+        self.0.added.notify_one();
+    }
+
+    fn apply(&self, events: &[Event]) {
+        let mut policies = self.policies();
+        for Event { kind, change, .. } in events {
+            match kind {
+                EventKind::Deleted => policies.remove(&change.key.name),
+                _ => policies.insert(change.key.name.clone(), change.value.clone()),
+            };
         }
+        self.0.added.notify_one();
     }
 }
 

@@ -8,11 +8,9 @@ mod decide;
 mod objects;
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Weak;
 use std::time::Duration;
 
-use futures::future::select_all;
 use http::Method;
 use jiff::Timestamp;
 use model::error::Error;
@@ -21,12 +19,14 @@ use model::selector::{Requirement, Target, Test};
 use model::{ObjectKey, Resource, Selector};
 use process::Shutdown;
 use serde_json::Value;
-use store::{ListQuery, Store, Stored, Watch, WatchScope};
+use store::{Store, Stored, WatchScope};
 use tokio::sync::SetOnce;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap;
+use crate::informer::Trigger;
+use crate::pages::Pages;
 use crate::verbs::store_error;
 use decide::{Memory, Moment, Plan, View, decide};
 use objects::{Lease, Me};
@@ -35,8 +35,6 @@ use objects::{Lease, Me};
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long a server that stops tries to say so.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// More servers than this are not told of.
-const MOST: usize = 500;
 
 /// What the types are called that this is about.
 const LEASES: [&str; 3] = ["coordination.k8s.io", "v1", "leases"];
@@ -86,16 +84,18 @@ impl Presence {
     pub async fn keep(mut self, server: Weak<Parts>) {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let mut stop = std::pin::pin!(stop(api.shutdown.clone(), api.leaving.clone()));
+        let store = api.store.clone();
         drop(api);
+        let mut trigger = Trigger::new(&store, scopes()).await;
         loop {
             let Some(api) = server.upgrade().map(ApiServer::of) else { return };
             let settled = self.settle(&api, false).await;
             drop(api);
             let turn = async {
                 match settled {
-                    Ok((watches, next)) => changed(watches, next).await,
+                    Ok(next) => changed(&mut trigger, next).await,
                     Err(error) => {
-                        tracing::warn!(%error, "that this server is there cannot be written; trying again");
+                        tracing::warn!(%error, "cannot write the apiserver identity Lease; retrying");
                         sleep(PAUSE).await;
                     }
                 }
@@ -112,9 +112,9 @@ impl Presence {
         api.departure.complete();
     }
 
-    /// Writes what is not as it has to be. Gives what tells of changes from then on, and when to look again in any case.
-    async fn settle(&mut self, api: &ApiServer, is_leaving: bool) -> Result<(Vec<Watch>, Instant), Error> {
-        let (view, watches) = look(&api.store).await.map_err(store_error)?;
+    /// Writes what is not as it has to be. Gives when to look again in any case.
+    async fn settle(&mut self, api: &ApiServer, is_leaving: bool) -> Result<Instant, Error> {
+        let view = look(&api.store).await.map_err(store_error)?;
         let moment = Moment { now: Instant::now(), clock: Timestamp::now(), is_leaving };
         self.memory.note(&view.leases, &moment);
         let Plan { writes, ended, is_renewal, next } = decide(&self.me, &view, &self.memory, &moment);
@@ -126,7 +126,7 @@ impl Presence {
         if is_renewal {
             self.memory.renewed(moment.now);
         }
-        Ok((watches, next))
+        Ok(next)
     }
 }
 
@@ -138,13 +138,9 @@ async fn stop(shutdown: Shutdown, leaving: Shutdown) {
 }
 
 /// Waits for a change, and for those right behind it; or until it is time.
-async fn changed(mut watches: Vec<Watch>, next: Instant) {
-    let changes = watches.iter_mut().map(|watch| -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        // Whatever it is, and if the watch is over: what is there then decides.
-        Box::pin(async { drop(watch.next().await) })
-    });
+async fn changed(trigger: &mut Trigger, next: Instant) {
     let change = async {
-        select_all(changes).await;
+        trigger.fired().await;
         sleep(PAUSE).await;
     };
     tokio::select! {
@@ -166,52 +162,53 @@ fn labelled([key, value]: [&str; 2]) -> Selector {
     Selector { requirements: vec![Requirement { target: Target::Label, key: key.to_owned(), test }] }
 }
 
-/// What is there, and what tells of changes of it.
-async fn look(store: &Store) -> Result<(View, Vec<Watch>), store::Error> {
-    let from = store.clock().await?.current;
-    let list = async |[group, _, plural]: [&str; 3], namespace: &str, selector: Selector| {
-        let query = ListQuery {
-            resource: Resource::new(group, plural),
-            namespace: Some(namespace.to_owned()),
-            selector,
-            at: None,
-            after: None,
-            limit: MOST,
-        };
-        store.list(&query).await.map(|page| page.items)
+fn resource([group, _, plural]: [&str; 3]) -> Resource {
+    Resource::new(group, plural)
+}
+
+/// The Endpoints and the Service `kubernetes`, and the namespace for the Leases of nodes.
+fn single_objects() -> [ObjectKey; 3] {
+    [
+        ObjectKey::new(&resource(ENDPOINTS), objects::NAMESPACE, objects::SERVICE),
+        ObjectKey::new(&resource(SERVICES), objects::NAMESPACE, objects::SERVICE),
+        ObjectKey::new(&resource(NAMESPACES), "", objects::NODE_LEASES),
+    ]
+}
+
+/// The Leases of servers, and the EndpointSlices of the Service `kubernetes`.
+fn selections() -> [(Resource, &'static str, Selector); 2] {
+    [
+        (resource(LEASES), objects::SYSTEM, labelled(objects::IDENTITY)),
+        (resource(SLICES), objects::NAMESPACE, labelled(objects::OF_SERVICE)),
+    ]
+}
+
+fn scopes() -> impl Iterator<Item = WatchScope> {
+    let selected = selections().into_iter().map(|(resource, namespace, selector)| WatchScope {
+        namespace: Some(namespace.to_owned()),
+        selector,
+        ..WatchScope::all(resource)
+    });
+    selected.chain(single_objects().into_iter().map(WatchScope::one))
+}
+
+/// Reads what is there.
+async fn look(store: &Store) -> Result<View, store::Error> {
+    let list = async |(resource, namespace, selector): (Resource, &str, Selector)| {
+        // More servers than fit into a page are not told of.
+        let page = Pages::of(store, resource).within(namespace).selected(selector).next().await?;
+        Ok::<_, store::Error>(page.map(|page| page.items).unwrap_or_default())
     };
-    let get = async |[group, _, plural]: [&str; 3], namespace: &str, name: &str| {
-        store.get(&ObjectKey::new(&Resource::new(group, plural), namespace, name), None).await
-    };
-    let of_servers = labelled(objects::IDENTITY);
-    let of_service = labelled(objects::OF_SERVICE);
-    let leases = list(LEASES, objects::SYSTEM, of_servers.clone()).await?;
-    let slices = list(SLICES, objects::NAMESPACE, of_service.clone()).await?;
-    let view = View {
+    let [leases, slices] = selections();
+    let (leases, slices) = (list(leases).await?, list(slices).await?);
+    let [endpoints, service, node_leases] = single_objects();
+    Ok(View {
         leases: leases.iter().filter_map(Lease::read).collect(),
         slices: slices.iter().filter_map(parsed).collect(),
-        endpoints: get(ENDPOINTS, objects::NAMESPACE, objects::SERVICE).await?.as_ref().and_then(parsed),
-        has_service: get(SERVICES, objects::NAMESPACE, objects::SERVICE).await?.is_some(),
-        has_node_leases: get(NAMESPACES, "", objects::NODE_LEASES).await?.is_some(),
-    };
-    let mut watches = Vec::new();
-    let all = Selector::default;
-    for ([group, _, plural], namespace, name, selector) in [
-        (LEASES, Some(objects::SYSTEM), None, of_servers),
-        (SLICES, Some(objects::NAMESPACE), None, of_service),
-        (ENDPOINTS, Some(objects::NAMESPACE), Some(objects::SERVICE), all()),
-        (SERVICES, Some(objects::NAMESPACE), Some(objects::SERVICE), all()),
-        (NAMESPACES, None, Some(objects::NODE_LEASES), all()),
-    ] {
-        let scope = WatchScope {
-            resource: Resource::new(group, plural),
-            namespace: namespace.map(str::to_owned),
-            name: name.map(str::to_owned),
-            selector,
-        };
-        watches.push(store.watch(scope, from).await?);
-    }
-    Ok((view, watches))
+        endpoints: store.get(&endpoints, None).await?.as_ref().and_then(parsed),
+        has_service: store.get(&service, None).await?.is_some(),
+        has_node_leases: store.get(&node_leases, None).await?.is_some(),
+    })
 }
 
 fn parsed(stored: &Stored) -> Option<Value> {

@@ -37,6 +37,16 @@ pub enum EventKind {
 }
 
 impl WatchScope {
+    /// All objects of a resource.
+    pub fn all(resource: Resource) -> Self {
+        Self { resource, namespace: None, name: None, selector: Selector::default() }
+    }
+
+    /// One object.
+    pub fn one(ObjectKey { resource, namespace, name }: ObjectKey) -> Self {
+        Self { resource, namespace: Some(namespace), name: Some(name), selector: Selector::default() }
+    }
+
     /// What a change means here; `None` if it means nothing.
     pub fn kind(&self, change: &Change) -> Option<EventKind> {
         if !self.covers(&change.key) {

@@ -6,16 +6,17 @@ use std::time::{Duration, SystemTime};
 
 use http::Method;
 use model::error::Error;
-use model::{ObjectKey, Resource, Selector};
+use model::{ObjectKey, Resource};
 use process::reload::Current;
 use process::tls;
 use serde_json::{Map, Value, json};
-use store::{Watch, WatchScope};
+use store::WatchScope;
 use tokio::time::sleep;
 
 use super::ProxyHeaders;
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap::ask;
+use crate::informer::Trigger;
 use crate::verbs::store_error;
 
 const SPACE: &str = "kube-system";
@@ -99,35 +100,32 @@ fn joined(there: &str, own: &[String]) -> Result<Vec<String>, serde_json::Error>
 pub(crate) async fn keep(server: Weak<Parts>, mut published: Current<Trust>) {
     let Some(progress) = server.upgrade().map(|parts| parts.progress.clone()) else { return };
     progress.wait_patiently().await;
+    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
+    let mut trigger = Trigger::new(&store, [WatchScope::one(key())]).await;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let trust = published.get();
-        if trust.is_nothing() {
-            drop(api);
-            published.changed().await;
+        let settled = if trust.is_nothing() { Ok(()) } else { settle(&api, &trust).await };
+        drop(api);
+        if let Err(error) = settled {
+            tracing::warn!(%error, "cannot write the ConfigMap {SPACE}/{NAME}; retrying");
+            sleep(PAUSE).await;
             continue;
         }
-        let settled = settle(&api, &trust).await;
-        drop(api);
-        let changed = match settled {
-            Ok(mut watch) => tokio::select! {
-                changed = watch.next() => changed.map(drop).map_err(store_error),
-                () = published.changed() => Ok(()),
-            },
-            Err(error) => Err(error),
-        };
-        if let Err(error) = changed {
-            tracing::warn!(%error, "others cannot be told who is trusted here; trying again");
-            sleep(PAUSE).await;
+        tokio::select! {
+            () = trigger.fired() => {}
+            () = published.changed() => {}
         }
     }
 }
 
-/// Writes what is missing, and gives what tells of changes from then on.
-async fn settle(api: &ApiServer, trust: &Trust) -> Result<Watch, Error> {
-    let resource = Resource::new("", "configmaps");
-    let from = api.store.clock().await.map_err(store_error)?.current;
-    let found = api.store.get(&ObjectKey::new(&resource, SPACE, NAME), None).await.map_err(store_error)?;
+fn key() -> ObjectKey {
+    ObjectKey::new(&Resource::new("", "configmaps"), SPACE, NAME)
+}
+
+/// Writes what is missing.
+async fn settle(api: &ApiServer, trust: &Trust) -> Result<(), Error> {
+    let found = api.store.get(&key(), None).await.map_err(store_error)?;
     let map: Option<Value> = found.as_ref().and_then(|found| serde_json::from_slice(&found.value).ok());
     let there = map.as_ref().map_or(&Value::Null, |map| &map["data"]);
     match trust.beside(there, SystemTime::now()) {
@@ -139,9 +137,7 @@ async fn settle(api: &ApiServer, trust: &Trust) -> Result<Watch, Error> {
         // Who wrote that has to mend it, and is heard then.
         Err(reason) => tracing::warn!(reason, "{SPACE}/{NAME} cannot be understood"),
     }
-    let (namespace, name) = (Some(SPACE.to_owned()), Some(NAME.to_owned()));
-    let scope = WatchScope { resource, namespace, name, selector: Selector::default() };
-    api.store.watch(scope, from).await.map_err(store_error)
+    Ok(())
 }
 
 /// Makes the object, or changes the data of the one that is there.

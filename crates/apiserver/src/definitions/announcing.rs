@@ -1,19 +1,19 @@
 //! The APIServices of the groups that definitions bring, as Kubernetes' aggregator keeps them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::Method;
 use model::Resource;
 use model::error::Error;
 use serde_json::{Value, json};
-use store::{EventKind, Stored, Watch};
+use store::{Event, EventKind, Store, Stored};
+use tokio::sync::Notify;
 
 use crate::api::ApiServer;
 use crate::bootstrap::ask;
-use crate::informer::list_and_watch;
+use crate::informer::{Index, Informer, Position};
 use crate::registry::Registry;
-use crate::verbs::store_error;
 
 const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 /// The label of those that come and go with definitions.
@@ -21,100 +21,117 @@ const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 /// The priorities that Kubernetes gives them.
 const PRIORITIES: (i64, i64) = (1000, 100);
 
-/// How long to wait before they are read again that could not be followed.
-const PAUSE: Duration = Duration::from_millis(500);
+/// The versions that have an APIService, by group.
+type Versions = BTreeMap<String, BTreeSet<String>>;
 
-/// The versions that have one, by group. Whoever else does the same at the same time, on another server, does no harm.
+/// The index of the APIServices that come and go with CRDs. Another server that keeps them at the same time does no harm.
+#[derive(Clone, Default)]
+pub(super) struct Announced(Arc<State>);
+
 #[derive(Default)]
-pub(super) struct Announced {
-    versions: BTreeMap<String, BTreeSet<String>>,
-    /// What becomes of those that were read; `None` before they are.
-    watch: Option<Watch>,
+struct State {
+    versions: Mutex<Versions>,
+    lost: Notify,
 }
 
 impl Announced {
-    /// Makes those that are missing, and deletes those of versions that are gone.
-    pub async fn follow(&mut self, api: &ApiServer, registry: &Registry) -> Result<(), Error> {
+    /// Reads the APIServices, and gives the task that follows them.
+    pub async fn follow(&self, store: &Store) -> impl Future<Output = ()> + Send + use<> {
+        let resource = Resource::new("apiregistration.k8s.io", "apiservices");
+        Informer::new(resource, self.clone(), Position::default()).start_patiently(store).await
+    }
+
+    /// Creates the APIServices that are missing, and deletes those of versions that are gone.
+    pub async fn settle(&self, api: &ApiServer, registry: &Registry) -> Result<(), Error> {
         if registry.find("apiregistration.k8s.io", "v1", "apiservices").is_none() {
             return Ok(());
         }
-        if self.watch.is_none() {
-            self.read(api).await?;
-        }
-        for (group, version) in self.missing(registry) {
+        let missing = missing(&self.versions(), registry);
+        for (group, version) in missing {
             create(api, &group, &version).await?;
-            self.versions.entry(group).or_default().insert(version);
+            self.versions().entry(group).or_default().insert(version);
         }
-        for (group, version) in self.gone(registry) {
+        let gone = gone(&self.versions(), registry);
+        for (group, version) in gone {
             delete(api, &group, &version).await?;
-            if let Some(versions) = self.versions.get_mut(&group) {
-                versions.remove(&version);
-            }
+            remove(&mut self.versions(), &group, &version);
         }
         Ok(())
     }
 
-    /// Returns when somebody has deleted one that is still to be there.
-    pub async fn lost(&mut self) {
-        let Some(watch) = &mut self.watch else { return std::future::pending().await };
-        loop {
-            let Ok(events) = watch.next().await else {
-                tokio::time::sleep(PAUSE).await;
-                self.watch = None;
-                return;
-            };
-            let deleted = events.iter().filter(|event| event.kind == EventKind::Deleted);
-            let names = deleted.filter_map(|event| event.change.key.name.split_once('.'));
-            let is_lost = |(version, group): (&str, &str)| {
-                self.versions.get_mut(group).is_some_and(|versions| versions.remove(version))
-            };
-            if names.map(is_lost).fold(false, |one, other| one | other) {
-                return;
-            }
-        }
+    /// Returns when an APIService was deleted that [`Announced::settle`] did not delete, or when all were read anew.
+    pub async fn lost(&self) {
+        self.0.lost.notified().await;
     }
 
-    async fn read(&mut self, api: &ApiServer) -> Result<(), Error> {
-        let resource = Resource::new("apiregistration.k8s.io", "apiservices");
-        self.versions.clear();
-        let announce = |item: Stored| {
-            let object: Value = serde_json::from_slice(&item.value).unwrap_or_default();
-            let [group, version] = ["group", "version"].map(|key| object["spec"][key].as_str());
-            if let (Some(group), Some(version), "true") =
-                (group, version, object["metadata"]["labels"][MANAGED].as_str().unwrap_or_default())
+    fn versions(&self) -> MutexGuard<'_, Versions> {
+        self.0.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Index for Announced {
+    type Fresh = Versions;
+
+    fn gather(&self, fresh: &mut Versions, object: Stored) {
+        add(fresh, &object.value);
+    }
+
+    fn reset(&self, fresh: Versions) {
+        *self.versions() = fresh;
+        self.0.lost.notify_one();
+    }
+
+    fn apply(&self, events: &[Event]) {
+        let mut versions = self.versions();
+        for Event { kind, change, .. } in events {
+            if *kind != EventKind::Deleted {
+                add(&mut versions, &change.value);
+            } else if let Some((version, group)) = change.key.name.split_once('.')
+                && remove(&mut versions, group, version)
             {
-                self.versions.entry(group.to_owned()).or_default().insert(version.to_owned());
+                self.0.lost.notify_one();
             }
-        };
-        let (_, watch) = list_and_watch(&api.store, &resource, announce).await.map_err(store_error)?;
-        self.watch = Some(watch);
-        Ok(())
+        }
     }
+}
 
-    fn missing(&self, registry: &Registry) -> BTreeSet<(String, String)> {
-        let types = registry.all_definitions().flat_map(|definition| definition.types());
-        let served = types.map(|of| (&of.group, &of.version));
-        let is_known = |group: &String, version: &String| {
-            self.versions.get(group).is_some_and(|versions| versions.contains(version))
-        };
-        let missing = served.filter(|(group, version)| !is_known(group, version));
-        missing
-            .filter(|(group, _)| !registry.has_group(group))
-            .map(|(group, version)| (group.clone(), version.clone()))
-            .collect()
+fn add(versions: &mut Versions, value: &[u8]) {
+    let object: Value = serde_json::from_slice(value).unwrap_or_default();
+    let [group, version] = ["group", "version"].map(|key| object["spec"][key].as_str());
+    if let (Some(group), Some(version), Some("true")) =
+        (group, version, object["metadata"]["labels"][MANAGED].as_str())
+    {
+        versions.entry(group.to_owned()).or_default().insert(version.to_owned());
     }
+}
 
-    fn gone(&self, registry: &Registry) -> Vec<(String, String)> {
-        let known = self.versions.iter();
-        let known = known.flat_map(|(group, versions)| versions.iter().map(move |version| (group, version)));
-        let is_served = |group: &str, version: &str| {
-            registry.definitions(group).any(|definition| definition.served(version).is_some())
-        };
-        known
-            .filter(|(group, version)| !is_served(group, version))
-            .map(|(group, version)| (group.clone(), version.clone()))
-            .collect()
-    }
+fn remove(versions: &mut Versions, group: &str, version: &str) -> bool {
+    versions.get_mut(group).is_some_and(|versions| versions.remove(version))
+}
+
+fn missing(announced: &Versions, registry: &Registry) -> BTreeSet<(String, String)> {
+    let types = registry.all_definitions().flat_map(|definition| definition.types());
+    let served = types.map(|of| (&of.group, &of.version));
+    let is_known = |group: &String, version: &String| {
+        announced.get(group).is_some_and(|versions| versions.contains(version))
+    };
+    let missing = served.filter(|(group, version)| !is_known(group, version));
+    missing
+        .filter(|(group, _)| !registry.has_group(group))
+        .map(|(group, version)| (group.clone(), version.clone()))
+        .collect()
+}
+
+fn gone(announced: &Versions, registry: &Registry) -> Vec<(String, String)> {
+    let known =
+        announced.iter().flat_map(|(group, versions)| versions.iter().map(move |version| (group, version)));
+    let is_served = |group: &str, version: &str| {
+        registry.definitions(group).any(|definition| definition.served(version).is_some())
+    };
+    known
+        .filter(|(group, version)| !is_served(group, version))
+        .map(|(group, version)| (group.clone(), version.clone()))
+        .collect()
 }
 
 async fn create(api: &ApiServer, group: &str, version: &str) -> Result<(), Error> {

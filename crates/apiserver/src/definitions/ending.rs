@@ -1,6 +1,7 @@
 //! The task that looks after definitions: objects of those that end go first, and names that became free are taken.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use serde_json::{Value, json};
 use store::{ListQuery, WatchScope};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::announcing::Announced;
 use super::conditions::{CLEANUP, Ending, tell_of_end};
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap::ask;
-use crate::informer::Reached;
+use crate::informer::{Reached, Trigger};
 use crate::registry::{Definition, Object};
 use crate::verbs::{creation_time, delete_instances, store_error};
 
@@ -32,7 +33,9 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 pub(crate) async fn look_after(server: Weak<Parts>, mut changes: watch::Receiver<Reached>) {
     let mut ending = JoinSet::new();
     let mut begun: BTreeMap<String, Uid> = BTreeMap::new();
-    let mut announced = Announced::default();
+    let announced = Announced::default();
+    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
+    let mut following = pin!(announced.follow(&store).await);
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let registry = api.registry();
@@ -45,8 +48,9 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut changes: watch::Receiver
                 take_names(&api, definition).await;
             }
         }
-        if let Err(error) = announced.follow(&api, &registry).await {
-            tracing::warn!(%error, "the APIServices of definitions cannot be kept");
+        let settled = announced.settle(&api, &registry).await;
+        if let Err(error) = &settled {
+            tracing::warn!(%error, "cannot write the APIServices of CRDs; retrying");
         }
         drop((registry, api));
         tokio::select! {
@@ -55,6 +59,8 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut changes: watch::Receiver
                 return;
             },
             () = announced.lost() => {}
+            () = sleep(FIRST_PAUSE), if settled.is_err() => {}
+            () = &mut following => return,
         }
     }
 }
@@ -124,18 +130,11 @@ async fn gone(store: &store::Store, definition: &Definition) -> Result<(), store
         after: None,
         limit: 1,
     };
-    let page = store.list(&query).await?;
-    if page.items.is_empty() {
-        return Ok(());
+    let mut trigger = Trigger::new(store, [WatchScope::all(resource)]).await;
+    while !store.list(&query).await?.items.is_empty() {
+        trigger.fired().await;
     }
-    let scope = WatchScope { resource, namespace: None, name: None, selector: Selector::default() };
-    let mut watch = store.watch(scope, page.revision).await?;
-    loop {
-        watch.next().await?;
-        if store.list(&query).await?.items.is_empty() {
-            return Ok(());
-        }
-    }
+    Ok(())
 }
 
 /// Says how far the end of a definition is. At last its finalizer is taken away; if it was the only one, the definition goes.

@@ -12,10 +12,11 @@ use model::error::Error;
 use model::selector::Target;
 use model::{Attributes, Encoded, ObjectKey, Resource, Revision, Selector, Uid};
 use serde_json::{Value, json};
-use store::{Position, Precondition, Stored, WatchScope, Write};
-use tokio::time::timeout;
+use store::{Position, Precondition, Store, Stored, WatchScope, Write};
+use tokio::time::{sleep, timeout};
 
 use crate::api::{ApiServer, Parts};
+use crate::informer::Trigger;
 use crate::pages::Pages;
 use crate::registry::{Definition, Object};
 use crate::verbs::{Call, instances, store_error, write_again};
@@ -36,11 +37,6 @@ fn resource() -> Resource {
 
 fn key(definition: &str) -> ObjectKey {
     ObjectKey::new(&resource(), "", definition)
-}
-
-fn scope(name: Option<&str>) -> WatchScope {
-    let (name, selector) = (name.map(str::to_owned), Selector::default());
-    WatchScope { resource: resource(), namespace: None, name, selector }
 }
 
 /// What is still to be done for a definition.
@@ -150,55 +146,50 @@ pub(crate) async fn has_fields(call: &Call, selector: &Selector) -> Result<(), E
 }
 
 async fn has_all(call: &Call, definition: &str, named: &[&str]) -> Result<(), store::Error> {
-    loop {
-        let Some(found) = call.api.store.get(&key(definition), None).await? else { return Ok(()) };
-        let missing = Mark::read(&found).fields;
-        if !named.iter().any(|field| missing.contains(*field)) {
-            return Ok(());
-        }
-        let mut watch = call.api.store.watch(scope(Some(definition)), found.revision).await?;
-        watch.next().await?;
+    let (store, key) = (&call.api.store, key(definition));
+    let is_missing = async || {
+        let missing = store.get(&key, None).await?.map(|found| Mark::read(&found).fields).unwrap_or_default();
+        Ok::<_, store::Error>(named.iter().any(|field| missing.contains(*field)))
+    };
+    if !is_missing().await? {
+        return Ok(());
     }
+    let mut trigger = Trigger::new(store, [WatchScope::one(key.clone())]).await;
+    while is_missing().await? {
+        trigger.fired().await;
+    }
+    Ok(())
 }
 
 /// Does what the marks say, until it is dropped.
 pub(crate) async fn keep_indexes(server: Weak<Parts>) {
-    while let Some(store) = server.upgrade().map(|parts| parts.store.clone()) {
-        if let Err(error) = work(&server, &store).await {
-            tracing::warn!(%error, "an index cannot be completed yet; trying again");
-            tokio::time::sleep(PAUSE).await;
+    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
+    let mut trigger = Trigger::new(&store, [WatchScope::all(resource())]).await;
+    while server.strong_count() > 0 {
+        match complete_all(&server, &store).await {
+            Ok(true) => trigger.fired().await,
+            // Another server is at it: it is left alone as long as it moves on.
+            Ok(false) => while timeout(STALE, trigger.fired()).await.is_ok() {},
+            Err(error) => {
+                tracing::warn!(%error, "cannot complete the index of a selectable field; retrying");
+                sleep(PAUSE).await;
+            }
         }
     }
 }
 
-/// Does all there is, and waits until there is more.
-async fn work(server: &Weak<Parts>, store: &store::Store) -> Result<(), Error> {
-    let (mut revision, mut marks) = (Revision::ZERO, Vec::new());
-    let mut pages = Pages::of(store, resource());
-    while let Some(page) = pages.next().await.map_err(store_error)? {
-        // A change behind the first page is looked at again.
-        revision = if marks.is_empty() { page.revision } else { revision };
-        marks.extend(page.items.iter().map(Mark::read));
-    }
-    let (mut is_left, mut failure) = (false, None);
-    for mark in marks {
-        match complete(server, mark).await {
-            Ok(is_done) => is_left |= !is_done,
-            Err(error) => failure = Some(error),
+/// Does all there is; false if some of it is left to another server.
+async fn complete_all(server: &Weak<Parts>, store: &Store) -> Result<bool, Error> {
+    let marks = Pages::of(store, resource()).all().await.map_err(store_error)?;
+    let mut outcome = Ok(true);
+    for mark in &marks {
+        match (complete(server, Mark::read(mark)).await, &mut outcome) {
+            (Ok(is_done), Ok(are_done)) => *are_done &= is_done,
+            (Err(error), _) => outcome = Err(error),
+            (Ok(_), Err(_)) => {}
         }
     }
-    if let Some(error) = failure {
-        return Err(error);
-    }
-    let mut watch = store.watch(scope(None), revision).await.map_err(store_error)?;
-    if !is_left {
-        return watch.next().await.map(drop).map_err(store_error);
-    }
-    // Another server is at it: it is left alone as long as it moves on.
-    while let Ok(moved) = timeout(STALE, watch.next()).await {
-        moved.map_err(store_error)?;
-    }
-    Ok(())
+    outcome
 }
 
 /// Writes all objects of a definition again; false if that is left to another server.

@@ -9,11 +9,13 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use model::{ObjectKey, Resource};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::GROUP;
 use crate::admission::follow::{Follows, Known, Mirror};
 use crate::auth::{Identity, Question};
 use crate::gate::PriorityLevel;
+use crate::informer::Reached;
 use crate::registry::Object;
 
 static SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
@@ -116,6 +118,11 @@ impl Flows {
     /// What has to be followed in the log.
     pub fn followed(&self) -> [Arc<dyn Follows>; 2] {
         [self.schemas.clone(), self.levels.clone()]
+    }
+
+    /// Ring when FlowSchemas or PriorityLevelConfigurations have changed.
+    pub fn changes(&self) -> [watch::Receiver<Reached>; 2] {
+        self.followed().map(|of| of.position().changes())
     }
 
     /// What a request is taken for, if there are schemas.

@@ -102,10 +102,6 @@ async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Er
 }
 
 async fn budgets(call: &Call, of: &Served) -> Result<Vec<Stored>, Error> {
-    let mut pages = Pages::of(&call.api.store, of.resource.clone()).within(call.namespace());
-    let mut all = Vec::new();
-    while let Some(page) = pages.next().await.map_err(store_error)? {
-        all.extend(page.items);
-    }
-    Ok(all)
+    let pages = Pages::of(&call.api.store, of.resource.clone()).within(call.namespace());
+    pages.all().await.map_err(store_error)
 }

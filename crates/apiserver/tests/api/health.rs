@@ -1,91 +1,13 @@
 //! Health endpoints of servers whose database, publisher or informers fail.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-use async_trait::async_trait;
-use model::{ObjectKey, Resource, Revision};
+use model::{ObjectKey, Resource};
 use serde_json::json;
-use store::engine::{Bound, Changes, Committed, Sweep, Transaction};
-use store::{ClockState, Engine, Error, ListQuery, Metrics, Options, Page, Sqlite, Store, Stored};
-use tokio::sync::Notify;
+use store::Error;
 
 use crate::client::{CONFIGMAPS, Client};
-
-/// A database that fails when it is told to.
-struct Flaky {
-    database: Sqlite,
-    commits_fail: AtomicBool,
-    log_fails: AtomicBool,
-    bell: Notify,
-}
-
-fn fault(fails: &AtomicBool) -> Result<(), Error> {
-    let reason = "cannot execute INSERT in a read-only transaction".to_owned();
-    if fails.load(Ordering::Relaxed) { Err(Error::Unavailable { reason }) } else { Ok(()) }
-}
-
-#[async_trait]
-impl Engine for Flaky {
-    async fn clock(&self) -> Result<ClockState, Error> {
-        self.database.clock().await
-    }
-
-    async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
-        self.database.get(key, at).await
-    }
-
-    async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
-        self.database.list(query).await
-    }
-
-    async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
-        fault(&self.commits_fail)?;
-        self.database.commit(batch).await
-    }
-
-    async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
-        fault(&self.log_fails)?;
-        self.database.changes(of, after, bound).await
-    }
-
-    async fn bell(&self) {
-        self.bell.notified().await;
-    }
-
-    async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
-        self.database.older_than(age).await
-    }
-
-    async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
-        self.database.compact(through, limit).await
-    }
-
-    async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
-        self.database.advance(to).await
-    }
-
-    async fn history_bytes(&self) -> Result<u64, Error> {
-        self.database.history_bytes().await
-    }
-
-    async fn close(&self) {
-        self.database.close().await;
-    }
-}
-
-async fn server() -> (Client, Arc<Flaky>) {
-    let engine = Arc::new(Flaky {
-        database: Sqlite::in_memory().unwrap(),
-        commits_fail: AtomicBool::new(false),
-        log_fails: AtomicBool::new(false),
-        bell: Notify::new(),
-    });
-    let options = Options { compaction: None, ..Options::default() };
-    let store = Store::open(engine.clone(), options, &Metrics::unregistered()).await.unwrap();
-    (Client::on(store, |builder| builder).await, engine)
-}
+use crate::faulty::Faulty;
 
 async fn lines(client: &Client, path: &str) -> (u16, String) {
     let answer = client.get(path).await;
@@ -104,23 +26,24 @@ async fn failing(client: &Client, endpoint: &str) -> String {
 
 #[tokio::test]
 async fn a_server_whose_commits_fail_is_not_ready_until_one_succeeds() {
-    let (client, engine) = server().await;
+    let (client, engine) = Faulty::server(|builder| builder).await;
     assert_eq!(lines(&client, "/readyz").await, (200, "ok".to_owned()));
-    engine.commits_fail.store(true, Ordering::Relaxed);
+    let reason = "cannot execute INSERT in a read-only transaction".to_owned();
+    *engine.fault.lock().unwrap() = Some(Error::Unavailable { reason });
     let map = json!({"metadata": {"name": "a"}});
     assert_eq!(client.post(CONFIGMAPS, &map).await.code, 503);
     assert_eq!(failing(&client, "/readyz").await, "etcd failed: reason withheld");
     let alone = lines(&client, "/readyz/etcd").await;
     assert_eq!(alone, (500, "internal server error: the last commit failed\n".to_owned()));
     assert_eq!(lines(&client, "/readyz?exclude=etcd").await, (200, "ok".to_owned()));
-    engine.commits_fail.store(false, Ordering::Relaxed);
+    *engine.fault.lock().unwrap() = None;
     assert_eq!(client.post(CONFIGMAPS, &map).await.code, 201);
     assert_eq!(lines(&client, "/readyz").await.0, 200);
 }
 
 #[tokio::test]
 async fn a_server_whose_publisher_lags_is_not_ready_until_it_catches_up() {
-    let (client, engine) = server().await;
+    let (client, engine) = Faulty::server(|builder| builder).await;
     engine.log_fails.store(true, Ordering::Relaxed);
     engine.bell.notify_one();
     while lines(&client, "/readyz").await.0 == 200 {

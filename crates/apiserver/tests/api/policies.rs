@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use crate::client::{CONFIGMAPS, Client};
 
-const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+pub const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+pub const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-fn policy(name: &str, (group, version, plural): (&str, &str, &str), expression: &str) -> Value {
+/// A policy for one resource.
+pub fn policy(name: &str, (group, version, plural): (&str, &str, &str), expression: &str) -> Value {
     json!({
         "metadata": {"name": name},
         "spec": {
@@ -22,7 +23,8 @@ fn policy(name: &str, (group, version, plural): (&str, &str, &str), expression: 
     })
 }
 
-fn binding(name: &str) -> Value {
+/// The binding of a policy of the same name.
+pub fn binding(name: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}})
 }
 

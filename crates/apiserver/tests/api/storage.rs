@@ -1,16 +1,11 @@
 //! Objects that the store does not keep, and a database that fails: what clients hear of it.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use async_trait::async_trait;
 use http::Method;
-use model::{ObjectKey, Resource, Revision};
 use serde_json::{Value, json};
-use store::engine::{Bound, Changes, Committed, Sweep, Transaction};
-use store::{ClockState, Engine, Error, ListQuery, Metrics, Options, Page, Sqlite, Store, Stored};
+use store::Error;
 
 use crate::client::{CONFIGMAPS, Client};
+use crate::faulty::Faulty;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
@@ -73,69 +68,9 @@ async fn an_object_with_too_many_labels_is_refused() {
     client.create(CONFIGMAPS, &json!({"metadata": {"name": "a", "labels": labels(10_000)}})).await;
 }
 
-/// A database whose commits fail as they are told.
-struct Failing {
-    database: Sqlite,
-    fault: Mutex<Option<Error>>,
-}
-
-#[async_trait]
-impl Engine for Failing {
-    async fn clock(&self) -> Result<ClockState, Error> {
-        self.database.clock().await
-    }
-
-    async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
-        self.database.get(key, at).await
-    }
-
-    async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
-        self.database.list(query).await
-    }
-
-    async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
-        let fault = self.fault.lock().unwrap().clone();
-        match fault {
-            Some(error) => Err(error),
-            None => self.database.commit(batch).await,
-        }
-    }
-
-    async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
-        self.database.changes(of, after, bound).await
-    }
-
-    async fn bell(&self) {
-        self.database.bell().await;
-    }
-
-    async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
-        self.database.older_than(age).await
-    }
-
-    async fn history_bytes(&self) -> Result<u64, Error> {
-        self.database.history_bytes().await
-    }
-
-    async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
-        self.database.compact(through, limit).await
-    }
-
-    async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
-        self.database.advance(to).await
-    }
-
-    async fn close(&self) {
-        self.database.close().await;
-    }
-}
-
 #[tokio::test]
 async fn a_commit_of_unknown_outcome_is_a_timeout_and_the_databases_own_words_stay_in_the_log() {
-    let engine = Arc::new(Failing { database: Sqlite::in_memory().unwrap(), fault: Mutex::new(None) });
-    let options = Options { compaction: None, ..Options::default() };
-    let store = Store::open(engine.clone(), options, &Metrics::unregistered()).await.unwrap();
-    let client = Client::on(store, |builder| builder).await;
+    let (client, engine) = Faulty::server(|builder| builder).await;
     client.create(CONFIGMAPS, &json!({"metadata": {"name": "a"}})).await;
     let reason = || "PostgreSQL says: terminating connection at 192.0.2.7".to_owned();
     let path = format!("{CONFIGMAPS}/a");

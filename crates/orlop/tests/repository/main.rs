@@ -3,6 +3,7 @@
 mod dead_files;
 mod dependencies;
 mod guards;
+mod informers;
 mod pem;
 mod sources;
 mod supply_chain;

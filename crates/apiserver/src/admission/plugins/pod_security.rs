@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use model::error::Error;
 use model::pod_security::{Configuration, Judged, NamespaceVerdict, PodRequest, Standard, Subject, Verdict};
-use model::{ObjectKey, Resource, Selector};
-use store::{ListQuery, Position};
+use model::{ObjectKey, Resource};
 
 use super::tree::at;
 use crate::admission::follow::{Follows, Mirror};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::pages::Pages;
 use crate::registry::Object;
 use crate::verbs::{store_error, text};
 
-/// Pods read at once.
-const PAGE: usize = 500;
 const LABELS: &str = "pod-security.kubernetes.io/";
 
 pub(super) struct PodSecurity {
@@ -56,26 +54,12 @@ impl PodSecurity {
 
     /// Tells who makes a namespace stricter which of its pods would no longer be taken.
     async fn warn_of_pods(&self, request: &Request<'_>, standard: Standard) -> Result<(), Error> {
-        let mut query = ListQuery {
-            resource: Resource::new("", "pods"),
-            namespace: Some(request.name.to_owned()),
-            selector: Selector::default(),
-            at: None,
-            after: None,
-            limit: PAGE,
-        };
+        let pods = Resource::new("", "pods");
+        let mut pages = Pages::of(&request.call.api.store, pods).within(request.name);
         let mut existing = self.configuration.existing_pods();
-        loop {
-            let page = request.call.api.store.list(&query).await.map_err(store_error)?;
+        while let Some(page) = pages.next().await.map_err(store_error)? {
             let pods = page.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok());
             pods.for_each(|pod| existing.add(pod));
-            match page.items.last() {
-                Some(last) if page.more => {
-                    let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
-                    (query.after, query.at) = (Some(Position { namespace, name }), Some(page.revision));
-                }
-                _ => break,
-            }
         }
         for warning in existing.told(request.name, standard) {
             request.warn(&warning);

@@ -8,14 +8,15 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use model::error::Error;
-use model::{ObjectKey, Resource, Selector};
+use model::{ObjectKey, Resource};
 use serde_json::{Value, json};
-use store::{Watch, WatchScope};
+use store::WatchScope;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap::ask;
+use crate::informer::Trigger;
 use crate::verbs::store_error;
 
 const SPACE: &str = "kube-system";
@@ -97,12 +98,13 @@ pub(crate) async fn begin(api: &ApiServer) {
     }
 }
 
-/// Makes the note since when uses are noted, if it may be made now and is not right. Says whether it is missing, and gives what
-/// tells of changes.
-async fn settle(api: &ApiServer, may_make: bool) -> Result<(bool, Watch), Error> {
-    let resource = Resource::new("", "configmaps");
-    let from = api.store.clock().await.map_err(store_error)?.current;
-    let found = api.store.get(&ObjectKey::new(&resource, SPACE, NAME), None).await.map_err(store_error)?;
+fn key() -> ObjectKey {
+    ObjectKey::new(&Resource::new("", "configmaps"), SPACE, NAME)
+}
+
+/// Makes the note since when uses are noted, if it may be made now and is not right. Says whether it is missing.
+async fn settle(api: &ApiServer, may_make: bool) -> Result<bool, Error> {
+    let found = api.store.get(&key(), None).await.map_err(store_error)?;
     let map: Option<Value> = found.as_ref().and_then(|found| serde_json::from_slice(&found.value).ok());
     let list = format!("/api/v1/namespaces/{SPACE}/configmaps");
     let data = json!({"since": day(Timestamp::now()).to_string()});
@@ -120,10 +122,7 @@ async fn settle(api: &ApiServer, may_make: bool) -> Result<(bool, Watch), Error>
         }
         Lack::All | Lack::Nothing => {}
     }
-    let (namespace, name) = (Some(SPACE.to_owned()), Some(NAME.to_owned()));
-    let scope = WatchScope { resource, namespace, name, selector: Selector::default() };
-    let watch = api.store.watch(scope, from).await.map_err(store_error)?;
-    Ok((lack == Lack::All && !may_make, watch))
+    Ok(lack == Lack::All && !may_make)
 }
 
 /// Somebody else may have been faster.
@@ -138,15 +137,17 @@ fn expect(code: u16, path: &str) -> Result<(), Error> {
 /// another server, does no harm.
 pub(crate) async fn keep(server: Weak<Parts>, mut uses: Uses) {
     let mut next_note = Instant::now() + BETWEEN_NOTES;
+    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
+    let mut trigger = Trigger::new(&store, [WatchScope::one(key())]).await;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let may_make = Instant::now() >= next_note;
         let settled = settle(&api, may_make).await;
         drop(api);
-        let (is_missing, mut watch) = match settled {
-            Ok(settled) => settled,
+        let is_missing = match settled {
+            Ok(is_missing) => is_missing,
             Err(error) => {
-                tracing::warn!(%error, "that the use of tokens is noted cannot be noted; trying again");
+                tracing::warn!(%error, "cannot write the ConfigMap {SPACE}/{NAME}; retrying");
                 sleep(PAUSE).await;
                 continue;
             }
@@ -156,12 +157,7 @@ pub(crate) async fn keep(server: Weak<Parts>, mut uses: Uses) {
         }
         loop {
             tokio::select! {
-                changed = watch.next() => {
-                    if changed.is_err() {
-                        sleep(PAUSE).await;
-                    }
-                    break;
-                }
+                () = trigger.fired() => break,
                 () = sleep_until(next_note), if is_missing => break,
                 used = uses.recv() => {
                     let (Some(used), Some(api)) = (used, server.upgrade().map(ApiServer::of)) else { return };

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use model::error::Error;
 use model::policies::{Binding, ParamRef, Params};
 use model::{ObjectKey, Selector};
-use store::{ListQuery, Position};
 
 use super::view;
 use crate::api::ApiServer;
+use crate::pages::Pages;
 use crate::registry::{Object, Served};
 use crate::verbs::store_error;
-
-/// Objects read at once.
-const PAGE: usize = 500;
 
 /// Why a request cannot be judged.
 pub(super) enum Problem {
@@ -90,26 +87,15 @@ async fn selected(
     namespace: &str,
     selector: &Selector,
 ) -> Result<Vec<Object>, Error> {
-    let mut query = ListQuery {
-        resource: kind.resource.clone(),
-        namespace: kind.namespaced.then(|| namespace.to_owned()),
-        selector: selector.clone(),
-        at: None,
-        after: None,
-        limit: PAGE,
-    };
+    let mut pages = Pages::of(&api.store, kind.resource.clone()).selected(selector.clone());
+    if kind.namespaced {
+        pages = pages.within(namespace);
+    }
     let mut found = Vec::new();
-    loop {
-        let page = api.store.list(&query).await.map_err(store_error)?;
+    while let Some(page) = pages.next().await.map_err(store_error)? {
         for item in &page.items {
             found.push(view::read(kind, item).await?);
         }
-        match page.items.last() {
-            Some(last) if page.more => {
-                let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
-                (query.after, query.at) = (Some(Position { namespace, name }), Some(page.revision));
-            }
-            _ => return Ok(found),
-        }
     }
+    Ok(found)
 }
