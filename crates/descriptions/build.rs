@@ -1,6 +1,8 @@
-//! Takes the descriptions of all types and fields from `k8s-openapi` and writes them, compressed, for the library to include.
+//! Extracts the descriptions of all types and fields from `k8s-openapi` and writes them, compressed, for the
+//! library to include.
 //!
-//! The text: a line for each type (`name<TAB>description`), after it one for each field, indented by a space.
+//! Format: a line for each type (`name<TAB>description`), followed by a line for each field, indented by a
+//! space.
 
 use std::fmt::Write as _;
 use std::{env, error::Error, fs, path::Path};
@@ -8,7 +10,7 @@ use std::{env, error::Error, fs, path::Path};
 use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
-/// Asks for the schemas of kinds, which bring those of all types that they refer to.
+/// Generates the schemas of these kinds and of all types that they refer to.
 macro_rules! generate {
     ($generator:ident, $($package:path: $($kind:ident)+;)+) => {
         $({
@@ -74,7 +76,7 @@ fn write_type(text: &mut String, name: &str, definition: &Value) -> std::fmt::Re
     Ok(())
 }
 
-/// In one line.
+/// The description on one line, with escaped line breaks.
 fn description(schema: &Value) -> String {
     let text = schema["description"].as_str().unwrap_or_default();
     text.replace('\\', "\\\\").replace('\n', "\\n")

@@ -1,26 +1,25 @@
-//! Lays the functions that every start runs side by side in a release (docs/adr/0018-functions-of-the-start-lie-together.md).
+//! Lays the functions that a start runs side by side, where `ORLOP_LAYOUT` names a list of them: `cargo xtask dist` records one
+//! (docs/adr/0018-functions-of-the-start-lie-together.md).
 
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// The functions, one pattern a line; `cargo xtask layout` writes it.
-const FUNCTIONS: &str = "layout.txt";
+/// The path of the list: a pattern of symbol names in each line.
+const LAYOUT: &str = "ORLOP_LAYOUT";
 
 fn main() {
-    println!("cargo::rerun-if-changed={FUNCTIONS}");
-    let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
-    if !is("PROFILE", "release") || !is("CARGO_CFG_TARGET_OS", "linux") {
-        return;
-    }
-    let functions = fs::read_to_string(FUNCTIONS).expect("the list is beside this file");
+    println!("cargo::rerun-if-env-changed={LAYOUT}");
+    let Some(list) = env::var_os(LAYOUT).map(PathBuf::from) else { return };
+    println!("cargo::rerun-if-changed={}", list.display());
+    let functions = fs::read_to_string(&list).unwrap_or_else(|error| panic!("{}: {error}", list.display()));
     let script = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("layout.ld");
     fs::write(&script, linker_script(&functions)).expect("OUT_DIR can be written to");
     println!("cargo::rustc-link-arg-bin=orlop=-Wl,-T,{}", script.display());
 }
 
-/// Every function has a section of its own, which bears its name. Those that the compiler takes for unlikely are many, small and run
-/// now and then: they lie behind. What has none of the names stays where it would be.
+/// A linker script that puts these functions in front. Every function has a section of its own, which bears its name. Functions that
+/// the compiler considers unlikely are many and small, and run now and then: they follow. All others keep their place.
 fn linker_script(functions: &str) -> String {
     let mut script = "SECTIONS { .text.start : { *(\n".to_owned();
     for function in functions.lines() {

@@ -1,6 +1,7 @@
 //! `cargo xtask alone`: checks that every crate compiles on its own, with the features that its own manifest asks for.
 //!
-//! A build of the whole workspace unifies features: a crate may use one that only another crate switches on.
+//! A build of the whole workspace unifies features, so a crate could use a feature that only another crate
+//! enables.
 
 use std::{fs, path::Path};
 
@@ -19,14 +20,16 @@ pub fn run() -> Result<(), String> {
     }
 }
 
-/// The names in the manifests of `crates/*`, sorted.
+/// The names in the manifests of the workspace, sorted: of `crates/*`, of the examples that have one, and of this program.
 fn packages() -> Result<Vec<String>, String> {
-    let folder = root().join("crates");
-    let entries = fs::read_dir(&folder).map_err(|error| format!("cannot list crates: {error}"))?;
-    let mut names = entries
-        .flatten()
-        .map(|entry| name(&entry.path().join("Cargo.toml")))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut manifests = vec![root().join("xtask/Cargo.toml")];
+    for folder in ["crates", "examples"] {
+        let entries =
+            fs::read_dir(root().join(folder)).map_err(|error| format!("cannot list {folder}: {error}"))?;
+        manifests.extend(entries.flatten().map(|entry| entry.path().join("Cargo.toml")));
+    }
+    manifests.retain(|manifest| manifest.is_file());
+    let mut names = manifests.iter().map(|manifest| name(manifest)).collect::<Result<Vec<_>, _>>()?;
     names.sort();
     Ok(names)
 }
@@ -35,4 +38,17 @@ fn name(manifest: &Path) -> Result<String, String> {
     let text = fs::read_to_string(manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
     let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
     name.map(str::to_owned).ok_or_else(|| format!("{} has no name", manifest.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_member_of_the_workspace_is_checked() {
+        let packages = packages().unwrap();
+        for name in ["store", "example-scores", "xtask"] {
+            assert!(packages.iter().any(|package| package == name), "{name} in {packages:?}");
+        }
+    }
 }

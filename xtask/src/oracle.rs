@@ -1,8 +1,8 @@
-//! `cargo xtask oracle`: runs the recorder, a package of its own so that no other task has to build what it needs.
+//! `cargo xtask oracle`: runs the recorder, the package `oracle`, which other tasks need not build.
 
 use crate::steps::cargo;
 
 pub fn run(arguments: &[&str]) -> Result<(), String> {
     let command = [&["run", "--quiet", "--package", "oracle", "--"], arguments].concat();
-    if cargo(&command, &[])? { Ok(()) } else { Err("not everything could be recorded".to_owned()) }
+    if cargo(&command, &[])? { Ok(()) } else { Err("some scripts could not be recorded".to_owned()) }
 }

@@ -1,4 +1,4 @@
-//! Steps of a task: cargo commands that are all run, timed, and summed up at the end.
+//! Steps of a task: cargo commands that all run, are timed, and are summarized at the end.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ pub struct Step {
     pub arguments: &'static [&'static str],
 }
 
-/// Runs every step, also after one has failed, so that one run shows all there is to mend.
+/// Runs every step, even after a failure, so that one run shows all problems.
 pub fn run_all(steps: &[Step], environment: &[(&str, &str)]) -> Result<(), String> {
     let mut results = Vec::new();
     for (index, step) in steps.iter().enumerate() {
@@ -52,9 +52,9 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the workspace")
 }
 
-/// Runs cargo in the workspace with these variables set; false if it failed.
+/// Runs cargo in the workspace with these environment variables; false if it failed.
 pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<bool, String> {
-    // Cargo tells its children which cargo they run under; a toolchain's cargo is not always on PATH.
+    // Cargo sets `CARGO` for its children; the cargo of a toolchain is not always on PATH.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status =
         Command::new(cargo).args(arguments).envs(environment.iter().copied()).current_dir(root()).status();

@@ -1,23 +1,24 @@
-//! Programs that the tests run: found, installed on a Debian machine, or named with the command that installs them.
+//! External programs that the tests run: finds them, installs them on Debian, or prints the command that
+//! installs them.
 
 use std::{
     fs,
     process::{Command, Stdio},
 };
 
-/// What to do about a program that is not there.
+/// The action for a missing program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     Install,
     Say,
 }
 
-/// A tool of the tests, and the Debian package that has it.
+/// A tool of the tests and its Debian package.
 struct Tool {
     name: &'static str,
     package: &'static str,
     is_there: fn() -> bool,
-    /// Without it most tests cannot run; without the others a few are listed as not run.
+    /// Whether most tests need it; without an optional tool, a few tests are listed as not run.
     is_required: bool,
 }
 
@@ -39,10 +40,10 @@ const TOOLS: [Tool; 5] = [
     Tool { name: "npm", package: "npm", is_there: || is_on_path("npm"), is_required: false },
 ];
 
-/// Where Debian keeps the server's programs, which are not on PATH.
+/// Debian's folder for PostgreSQL's programs, which are not on PATH.
 const POSTGRES_FOLDER: &str = "/usr/lib/postgresql";
 
-/// Installs the tools that are absent. Fails, with how to get them, if a required one stays absent.
+/// Installs missing tools. Fails with installation instructions if a required tool is still missing.
 pub fn ensure(missing: Missing) -> Result<(), String> {
     let absent = absent();
     if absent.is_empty() {
@@ -64,16 +65,17 @@ pub fn ensure(missing: Missing) -> Result<(), String> {
         }
     };
     println!("== install: the tests need {needs}");
-    // Old package lists are the usual reason for a failing install; one that cannot be updated may still do.
+    // Outdated package lists are the usual cause of a failed installation; the installation may succeed even
+    // if the update fails.
     run(prefix, &["apt-get", "update", "--quiet"]);
     run(prefix, &install);
     match self::absent()[..] {
         [] => Ok(()),
         ref absent if absent.iter().any(|tool| tool.is_required) => {
-            Err(format!("the installation did not work; {advice}"))
+            Err(format!("the installation failed; {advice}"))
         }
         _ => {
-            println!("== install: the installation did not work; {advice}");
+            println!("== install: the installation failed; {advice}");
             Ok(())
         }
     }
@@ -99,10 +101,10 @@ pub fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Keeps packages from asking questions. It is part of the command line, as sudo drops the environment.
+/// Keeps packages from asking questions. It is part of the command line because sudo drops the environment.
 const QUIET: &str = "DEBIAN_FRONTEND=noninteractive";
 
-/// How to run a command as root without asking anybody, if that is possible.
+/// The prefix that runs a command as root without a password prompt, if there is one.
 fn administrator() -> Option<&'static [&'static str]> {
     if !is_on_path("apt-get") {
         return None;

@@ -1,25 +1,28 @@
 //! The server as a value: what it serves, from which store, to whom. It knows nothing of sockets.
 
-use std::borrow::Cow;
+mod background;
+
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::{Request, Response};
-use model::admission::configuration::AdmissionConfiguration;
+use kinds::Ranges;
+use kinds::admission::configuration::AdmissionConfiguration;
+use kinds::rbac::bootstrap_index;
 use model::error::Error;
-use model::kinds::Ranges;
-use model::rbac::bootstrap_index;
+use mount::Mount;
 use process::Shutdown;
 use process::reload::Current;
 use store::Store;
 use tasks::{TaskFailure, Tasks};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 use crate::admission::{Admission, Switches};
 use crate::audit::Audit;
-use crate::auth::accounts::{Accounts, tracking};
-use crate::auth::rbac::{self, Kind, Rbac};
+use crate::auth::accounts::Accounts;
+use crate::auth::rbac::{Kind, Rbac};
 use crate::auth::{Authentication, Authorizer, Connection, Mode, Modes, ServiceAccounts, Trust, trust};
 use crate::body::Body;
 use crate::bootstrap::Progress;
@@ -29,13 +32,16 @@ use crate::gate::Gate;
 use crate::informer::Informers;
 use crate::limits::Limits;
 use crate::metrics::ApiMetrics;
+use crate::mounts::Mounts;
 use crate::openapi::Documents;
+use crate::pacing::Pacer;
 use crate::presence::{self, Departure, Presence};
 use crate::registry::{Registry, ResourceType};
 use crate::server::Unsent;
-use crate::verbs::store_error;
 use crate::webhook::Services;
-use crate::{bootstrap, flow_control, kinds, pipeline};
+use crate::{bootstrap, built_in, pipeline};
+
+use background::Start;
 
 /// A Kubernetes API. Cheap to clone; all clones are the same server.
 #[derive(Clone)]
@@ -45,7 +51,8 @@ pub struct ApiServer(Arc<Parts>);
 pub struct Parts {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) informers: Informers,
+    pub(crate) mounts: Mounts,
+    pub(crate) informers: Arc<Informers>,
     pub(crate) authentication: Authentication,
     accounts: Arc<Accounts>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
@@ -55,6 +62,7 @@ pub struct Parts {
     pub(crate) gate: Gate,
     /// The unsent bytes of responses on all connections.
     pub(crate) unsent: Arc<Unsent>,
+    pub(crate) pacer: Pacer,
     pub(crate) flows: Flows,
     /// What is written down of requests, if anything is.
     pub(crate) audit: Option<Arc<Audit>>,
@@ -79,6 +87,16 @@ impl Parts {
         self.catalog.registry()
     }
 
+    /// The store with the register of its informers, for a controller that outlives a request.
+    pub(crate) fn followed(&self) -> (Store, Arc<Informers>) {
+        (self.store.clone(), self.informers.clone())
+    }
+
+    /// The paths that products serve.
+    pub fn mounts(&self) -> impl Iterator<Item = &Mount> {
+        self.mounts.iter()
+    }
+
     /// The service accounts.
     pub(crate) fn accounts(&self) -> &Accounts {
         &self.accounts
@@ -90,19 +108,11 @@ impl Parts {
     }
 }
 
-/// The parts of a server that its later tasks begin with.
-struct Start {
-    address: Option<SocketAddr>,
-    presence: Option<Presence>,
-    uses: tracking::Uses,
-    has_roles: bool,
-    is_fresh: bool,
-}
-
 /// Puts a server together.
 pub struct Builder {
     store: Store,
     registry: Registry,
+    mounts: Vec<Mount>,
     authentication: Authentication,
     modes: Vec<Mode>,
     plugins: Switches,
@@ -127,10 +137,17 @@ impl Builder {
         self
     }
 
+    /// Serves the paths of a product. [`Builder::build`] refuses a prefix that collides with another path.
+    #[must_use]
+    pub fn mount(mut self, mount: Mount) -> Self {
+        self.mounts.push(mount);
+        self
+    }
+
     /// Serves the built-in types of a group and version that nobody gets who does not ask, such as
     /// `admissionregistration.k8s.io` and `v1beta1`: policies that change objects. Says whether there are any.
     pub fn serve_on_request(&mut self, group: &str, version: &str) -> bool {
-        let types = kinds::on_request(group, version);
+        let types = built_in::on_request(group, version);
         let has_any = !types.is_empty();
         types.into_iter().for_each(|resource_type| self.registry.register(resource_type));
         has_any
@@ -236,7 +253,11 @@ impl Builder {
     }
 
     /// Makes the objects that nobody can do without, then the server answers. [`ApiServer::ready`] waits for the rest.
+    ///
+    /// # Errors
+    /// A mount collides with another path, or the store fails.
     pub async fn build(mut self) -> Result<ApiServer, Error> {
+        let mounts = Mounts::new(self.mounts, &self.registry)?;
         let is_defining = self.registry.types().any(|of| of.is_definition());
         let has_roles = self.registry.types().any(|of| Kind::of(of).is_some());
         let rbac = Arc::new(if has_roles { Rbac::default() } else { Rbac::fixed(bootstrap_index()) });
@@ -261,15 +282,17 @@ impl Builder {
         let api = ApiServer(Arc::new(Parts {
             store: self.store,
             catalog: Arc::new(catalog),
-            informers,
+            mounts,
+            informers: Arc::new(informers),
             authentication: self.authentication,
             accounts,
             authorizer: Arc::new(Modes::new(self.modes, &rbac)),
             rbac,
             admission,
             gate: Gate::new(&self.limits),
+            unsent: Arc::new(Unsent::new(self.limits.response_bytes)),
             limits: self.limits,
-            unsent: Arc::default(),
+            pacer: Pacer::new(std::thread::available_parallelism().map_or(1, NonZero::get)),
             flows,
             audit: self.audit.map(Arc::new),
             documents: Documents::default(),
@@ -301,91 +324,6 @@ impl ApiServer {
         Self(parts)
     }
 
-    /// Starts the tasks that the first answer does not need.
-    fn start_tasks(&self, Start { address, mut presence, uses, has_roles, is_fresh }: Start) {
-        let (server, progress) = (Arc::downgrade(&self.0), self.progress.clone());
-        let (listed, roles_listed) = oneshot::channel();
-        if has_roles {
-            let listing = rbac::follow(self.store.clone(), self.rbac.clone());
-            let progress = progress.clone();
-            self.spawn("the RBAC informer", async move {
-                progress.turn().await;
-                let following = listing.await;
-                let _ = listed.send(());
-                following.await;
-            });
-        }
-        let (hand_over, handed_over) = oneshot::channel();
-        let (parts, begun) = (server.clone(), progress.clone());
-        let has_presence = presence.is_some();
-        self.tasks.start_finite("the bootstrap of the first objects", async move {
-            begun.turn().await;
-            // What is made has to be followed, and what is there has to be known before anybody relies on it.
-            if has_roles && roles_listed.await.is_err() {
-                return;
-            }
-            bootstrap::complete(parts, address, &mut presence, is_fresh).await;
-            let _ = hand_over.send(presence);
-        });
-        let (flows, settled) = (flow_control::keep(server.clone()), progress.clone());
-        self.spawn("the FlowSchema controller", async move {
-            settled.completed().await;
-            flows.await;
-        });
-        if tracking::is_served(self) {
-            let (tokens, settled) = (tracking::keep(server.clone(), uses), progress);
-            self.spawn("the legacy token tracking controller", async move {
-                settled.completed().await;
-                tokens.await;
-            });
-        }
-        if has_presence {
-            self.spawn("the identity Lease controller", async move {
-                if let Ok(Some(presence)) = handed_over.await {
-                    presence.keep(server).await;
-                }
-            });
-        } else {
-            self.departure.complete();
-        }
-    }
-
-    /// Starts the tasks that keep what is known of definitions, and of what admission plugins look at.
-    async fn follow(&self, is_defining: bool) -> Result<(), Error> {
-        let of_definitions = async {
-            if !is_defining {
-                return Ok(());
-            }
-            let following = definitions::follow(&self.store, self.catalog.clone()).await;
-            let following = following.map_err(store_error)?;
-            self.spawn("the CRD informer", following);
-            let changes = self.catalog.position.changes();
-            self.spawn("the CRD controller", definitions::look_after(Arc::downgrade(&self.0), changes));
-            let indexing = definitions::keep_indexes(Arc::downgrade(&self.0));
-            self.spawn("the selectable field controller", indexing);
-            Ok(())
-        };
-        let registry = self.registry();
-        let of_admission = self.admission.follow(&self.store, &registry);
-        let ((), following) = tokio::try_join!(of_definitions, of_admission)?;
-        for (resource, task) in following {
-            self.spawn(format!("the informer of {resource}"), task);
-        }
-        Ok(())
-    }
-
-    /// Starts a task that runs as long as the server. It may end by itself once the server stops or is dropped.
-    fn spawn(&self, name: impl Into<Cow<'static, str>>, task: impl Future<Output = ()> + Send + 'static) {
-        let (server, shutdown, leaving) =
-            (Arc::downgrade(&self.0), self.shutdown.clone(), self.leaving.clone());
-        self.tasks.start(name, async move {
-            task.await;
-            if server.strong_count() == 0 || shutdown.is_requested() || leaving.is_requested() {
-                std::future::pending::<()>().await;
-            }
-        });
-    }
-
     /// Resolves with the first background task that ended early; never where none does. Without that task the server may authorize
     /// or admit by outdated objects, so most users end the process.
     pub fn failed(&self) -> impl Future<Output = TaskFailure> + Send + use<> {
@@ -415,7 +353,7 @@ impl ApiServer {
     /// The built-in kinds, for who makes them while the store is being opened and hands them to [`ApiServer::empty_builder`].
     #[must_use]
     pub fn built_in_types() -> Vec<ResourceType> {
-        kinds::built_in()
+        built_in::all()
     }
 
     /// A server that serves nothing but what is registered with it.
@@ -423,6 +361,7 @@ impl ApiServer {
         Builder {
             store,
             registry: Registry::default(),
+            mounts: Vec::new(),
             authentication: Authentication::default(),
             modes: vec![Mode::Rbac],
             service_accounts: None,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use model::Resource;
+use model::condition::set_condition;
 use model::error::{Error, quote};
 use serde_json::{Value, json};
 
@@ -21,6 +22,8 @@ pub(crate) use classify::{Flow, Flows};
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 /// Who owns the conditions, in Kubernetes.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
+/// The condition of a FlowSchema that names a PriorityLevelConfiguration.
+const DANGLING: &str = "Dangling";
 /// How long to wait before something is tried again that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -69,20 +72,16 @@ fn condition(schema: &Value, levels: &BTreeSet<String>, now: &str) -> Option<Val
     } else {
         ("True", "NotFound", format!("{begin} but there is no such object"))
     };
-    let conditions = schema["status"]["conditions"].as_array();
-    let had = conditions.into_iter().flatten().find(|condition| condition["type"] == "Dangling");
-    let since = match had {
-        Some(had) if had["status"] == status => {
-            if had["reason"] == reason && had["message"] == message {
-                return None;
-            }
-            had["lastTransitionTime"].as_str().unwrap_or(now)
-        }
-        _ => now,
-    };
-    Some(json!({
-        "type": "Dangling", "status": status, "lastTransitionTime": since, "reason": reason, "message": message,
-    }))
+    let had =
+        schema["status"]["conditions"].as_array().and_then(|all| model::condition::condition(all, DANGLING));
+    let mut conditions: Vec<Value> = had.cloned().into_iter().collect();
+    set_condition(
+        &mut conditions,
+        json!({
+            "type": DANGLING, "status": status, "lastTransitionTime": now, "reason": reason, "message": message,
+        }),
+    );
+    conditions.pop().filter(|condition| had != Some(condition))
 }
 
 async fn tell(api: &ApiServer, name: &str, condition: Value) -> Result<(), Error> {

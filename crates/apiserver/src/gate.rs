@@ -18,7 +18,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::auth::{Connection, Identity, MASTERS};
 use crate::limits::Limits;
 
-/// How long a body waits for room among the bodies in memory before its request gets 429.
+/// How long a body waits for room among the bodies in memory, and a watch for the slot of its initial state, before the request
+/// gets 429.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The part of all slots that ordinary levels do not get.
@@ -213,6 +214,20 @@ impl Pool {
         let pool = Arc::clone(self);
         Some(Slot(Some(Taken { pool, user, level: flow.level, width: flow.width })))
     }
+
+    /// Takes a share as soon as there is one, or says to come back later where there is none for a while.
+    async fn wait(self: &Arc<Self>, flow: FlowDistinguisher<'_>) -> Result<Slot, Error> {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            // Before the look, so that no release goes unnoticed.
+            let mut released = std::pin::pin!(self.released.notified());
+            released.as_mut().enable();
+            if let Some(slot) = self.take(flow) {
+                return Ok(slot);
+            }
+            timeout_at(patience, released).await.map_err(|_| too_many_requests())?;
+        }
+    }
 }
 
 impl Gate {
@@ -236,6 +251,12 @@ impl Gate {
         pool.take(flow).ok_or_else(too_many_requests)
     }
 
+    /// Takes the slot of a read for the objects that a watch begins with: they take as much memory as a list. Informers start in
+    /// bursts, so it waits a little.
+    pub async fn enter_initial_state(&self, user: &str, level: PriorityLevel) -> Result<Slot, Error> {
+        self.reads.wait(FlowDistinguisher { user, level, class: VerbClass::Read, width: 1 }).await
+    }
+
     /// Room for the body of a request, of which nothing is taken yet.
     pub fn room<'a>(&'a self, flow: FlowDistinguisher<'a>) -> Room<'a> {
         Room { flow, pool: &self.bodies, taken: Vec::new() }
@@ -251,17 +272,8 @@ impl Room<'_> {
     /// Takes room for so many further bytes. Waits a little where there is none: bodies come and go quickly.
     pub async fn grow(&mut self, bytes: usize) -> Result<(), Error> {
         let flow = FlowDistinguisher { width: bytes, ..self.flow };
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            // Before the look, so that no release goes unnoticed.
-            let mut released = std::pin::pin!(self.pool.released.notified());
-            released.as_mut().enable();
-            if let Some(slot) = self.pool.take(flow) {
-                self.taken.push(slot);
-                return Ok(());
-            }
-            timeout_at(patience, released).await.map_err(|_| too_many_requests())?;
-        }
+        self.taken.push(self.pool.wait(flow).await?);
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@
 //! follows objects does it here, so a lost history is handled once.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -45,8 +45,22 @@ pub(crate) trait Index: Send + Sync + 'static {
 pub(crate) struct Reached {
     /// The index has everything up to here.
     pub revision: Revision,
-    /// Whether the index follows the log: not before the first list, nor after the watch expired until all is listed again.
-    pub is_synced: bool,
+    /// Whether it gets any further.
+    pub phase: Phase,
+}
+
+/// Where an informer is on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Before the first list.
+    #[default]
+    Starting,
+    /// The index follows the log.
+    Synced,
+    /// The watch failed or expired; the index is what it was until all is listed again.
+    Lost,
+    /// The informer is gone, by a panic too.
+    Ended,
 }
 
 /// The position of an informer. Clones are the same.
@@ -59,17 +73,15 @@ pub(crate) struct Behind;
 
 impl Position {
     fn reach(&self, revision: Revision) {
-        self.0.send_replace(Reached { revision, is_synced: true });
+        self.0.send_replace(Reached { revision, phase: Phase::Synced });
     }
 
-    /// The index does not follow the log for now.
-    fn lose(&self) {
-        self.0.send_modify(|reached| reached.is_synced = false);
+    fn enter(&self, phase: Phase) {
+        self.0.send_modify(|reached| reached.phase = phase);
     }
 
-    /// Whether the index follows the log.
-    pub fn is_synced(&self) -> bool {
-        self.0.borrow().is_synced
+    fn phase(&self) -> Phase {
+        self.0.borrow().phase
     }
 
     /// Rings when the index has changed.
@@ -87,32 +99,60 @@ impl Position {
     }
 }
 
-/// The positions of the informers of a server, by resource.
+/// The positions of the informers of a server.
 #[derive(Default)]
-pub(crate) struct Informers(HashMap<Resource, Vec<Position>>);
+pub(crate) struct Informers {
+    /// Those that last as long as the server, by resource.
+    lasting: HashMap<Resource, Vec<Position>>,
+    /// Those of controllers, as long as they are there.
+    of_controllers: Mutex<Vec<Weak<watch::Sender<Reached>>>>,
+}
 
 impl Informers {
     /// Registers the informer of a resource.
     pub fn add(&mut self, resource: Resource, position: Position) {
-        self.0.entry(resource).or_default().push(position);
+        self.lasting.entry(resource).or_default().push(position);
+    }
+
+    /// Registers an informer that a controller starts later. It is forgotten when the informer is gone.
+    pub fn register(&self) -> Position {
+        let position = Position::default();
+        let mut positions = self.of_controllers.lock().unwrap_or_else(PoisonError::into_inner);
+        positions.retain(|known| known.strong_count() > 0);
+        positions.push(Arc::downgrade(&position.0));
+        position
     }
 
     /// Waits until every index of a resource has a revision.
     pub async fn wait_for(&self, resource: &Resource, revision: Revision) -> Result<(), Behind> {
-        for position in self.0.get(resource).into_iter().flatten() {
+        for position in self.lasting.get(resource).into_iter().flatten() {
             position.wait_for(revision).await?;
         }
         Ok(())
     }
 
-    /// Whether all indexes follow the log.
+    /// Whether all indexes follow the log, and every controller hears of changes.
     pub fn are_synced(&self) -> bool {
-        self.0.values().flatten().all(Position::is_synced)
+        let positions = self.of_controllers.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_controllers = positions.iter().filter_map(Weak::upgrade).map(Position);
+        let mut all = self.lasting.values().flatten().cloned().chain(of_controllers);
+        all.all(|position| position.phase() == Phase::Synced)
     }
 
-    /// Whether the indexes of one resource follow the log.
-    pub fn is_synced(&self, resource: &Resource) -> bool {
-        self.0.get(resource).into_iter().flatten().all(Position::is_synced)
+    /// Whether all of the server's own informers have filled their index once, and run.
+    pub fn are_running(&self) -> bool {
+        self.lasting.keys().all(|resource| self.is_running(resource))
+    }
+
+    /// Whether a resource has an informer as long as the server is there.
+    pub fn has(&self, resource: &Resource) -> bool {
+        self.lasting.contains_key(resource)
+    }
+
+    /// Whether the informers of one resource have filled their index once, and run.
+    pub fn is_running(&self, resource: &Resource) -> bool {
+        let mut positions = self.lasting.get(resource).into_iter().flatten();
+        positions.all(|position| matches!(position.phase(), Phase::Synced | Phase::Lost))
     }
 }
 
@@ -140,7 +180,7 @@ impl<I: Index> Informer<I> {
 
     /// As [`Informer::start`], but tries until the index is filled.
     pub async fn start_patiently(self, store: &Store) -> impl Future<Output = ()> + Send + use<I> {
-        let watch = self.relist(store).await;
+        let watch = self.list_patiently(store).await;
         self.follow(store.clone(), watch)
     }
 
@@ -148,14 +188,21 @@ impl<I: Index> Informer<I> {
         loop {
             match watch.next().await {
                 Ok(events) => self.apply(&events),
-                Err(store::Error::Expired { .. }) => watch = self.relist(&store).await,
-                Err(error) => self.pause(&error).await,
+                Err(store::Error::Expired { .. }) => {
+                    self.position.enter(Phase::Lost);
+                    watch = self.list_patiently(&store).await;
+                }
+                // Whether the next read succeeds shows only with the next event, so all is listed again.
+                Err(error) => {
+                    self.position.enter(Phase::Lost);
+                    self.pause(&error).await;
+                    watch = self.list_patiently(&store).await;
+                }
             }
         }
     }
 
-    async fn relist(&self, store: &Store) -> Watch {
-        self.position.lose();
+    async fn list_patiently(&self, store: &Store) -> Watch {
         loop {
             match self.list(store).await {
                 Ok(watch) => return watch,
@@ -199,7 +246,7 @@ impl<I: Index> Informer<I> {
 impl<I> Drop for Informer<I> {
     /// An informer that is gone, by a panic too, follows nothing any more.
     fn drop(&mut self) {
-        self.position.lose();
+        self.position.enter(Phase::Ended);
     }
 }
 
@@ -213,12 +260,16 @@ pub(crate) struct Trigger {
 }
 
 impl Trigger {
-    /// Tries until every scope is watched.
-    pub async fn new(store: &Store, scopes: impl IntoIterator<Item = WatchScope>) -> Self {
+    /// Tries until every scope is watched. The server is not ready while one of its triggers cannot watch.
+    pub async fn new(
+        store: &Store,
+        informers: &Informers,
+        scopes: impl IntoIterator<Item = WatchScope>,
+    ) -> Self {
         let fired = Arc::new(Notify::new());
         let mut following = Vec::new();
         for scope in scopes {
-            let informer = Informer { scope, index: Wake(fired.clone()), position: Position::default() };
+            let informer = Informer { scope, index: Wake(fired.clone()), position: informers.register() };
             following.push(informer.start_patiently(store).await);
         }
         // The state is still to be read for the first time.

@@ -2,7 +2,7 @@
 //!
 //! [`ApiServer`] is a value that answers requests; [`serve`] gives it a socket; [`ApiService`] gives it to a client in the
 //! same process, without one. A user of this library registers resource types of its own, with the verbs, the strategy and the
-//! table that they need, and may bring an authenticator and an authorizer.
+//! table that they need, and may bring an authenticator and an authorizer. A product serves paths of its own by [`Builder::mount`].
 
 pub mod admission;
 mod api;
@@ -10,6 +10,7 @@ pub mod audit;
 pub mod auth;
 mod body;
 mod bootstrap;
+mod built_in;
 mod compress;
 mod definitions;
 mod discovery;
@@ -17,10 +18,12 @@ mod endpoints;
 mod flow_control;
 mod gate;
 mod informer;
-mod kinds;
 mod limits;
 mod metrics;
+mod mounted;
+mod mounts;
 mod openapi;
+mod pacing;
 mod pages;
 mod pipeline;
 mod policies;

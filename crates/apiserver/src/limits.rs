@@ -40,7 +40,7 @@ pub struct Limits {
     pub sends_late_requests_away: bool,
     /// How long the TLS handshake and the head of the first request may take. Later heads have [`Limits::idle_timeout`].
     pub head_timeout: Duration,
-    /// How long a response may be without progress while bytes of it are unsent; then it is aborted.
+    /// How long a response may take for 64 KiB while bytes of it are unsent; then it is aborted.
     pub stall_timeout: Duration,
     /// Unsent bytes of all responses. While there are more, the time for one without progress is a twelfth of
     /// [`Limits::stall_timeout`].

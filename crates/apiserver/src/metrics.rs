@@ -16,7 +16,7 @@ pub struct RequestLabels {
     pub verb: String,
     /// The API group.
     pub group: String,
-    /// The resource; empty for plain paths.
+    /// The resource, or the prefix of a mount; empty for plain paths.
     pub resource: String,
     /// The subresource.
     pub subresource: String,
@@ -29,7 +29,7 @@ pub struct RequestLabels {
 pub struct LatencyLabels {
     /// The verb, or the method of a plain path.
     pub verb: String,
-    /// The resource; empty for plain paths.
+    /// The resource, or the prefix of a mount; empty for plain paths.
     pub resource: String,
 }
 
@@ -44,7 +44,7 @@ pub struct ApiMetrics {
     pub in_flight: Gauge<i64, AtomicI64>,
     /// Requests that ended in a panic.
     pub panics: Counter,
-    /// Watches that are open now.
+    /// Watches and streams of mounts that are open now.
     pub watches: Gauge<i64, AtomicI64>,
 }
 
@@ -65,7 +65,8 @@ impl ApiMetrics {
         registry.register("apiserver_current_inflight_requests", help, metrics.in_flight.clone());
         let help = "Requests that ended in a panic of the server";
         registry.register("orlop_request_panics", help, metrics.panics.clone());
-        registry.register("apiserver_longrunning_requests", "Open watches", metrics.watches.clone());
+        let help = "Open watches and streams of mounts";
+        registry.register("apiserver_longrunning_requests", help, metrics.watches.clone());
         metrics
     }
 }

@@ -63,6 +63,12 @@ impl Pages {
         Ok(Some(page))
     }
 
+    /// Whether there is nothing to read; one object answers that.
+    pub async fn are_empty(mut self) -> Result<bool, store::Error> {
+        self.query.limit = 1;
+        Ok(self.next().await?.is_none_or(|page| page.items.is_empty()))
+    }
+
     /// All objects that are left to read.
     pub async fn all(mut self) -> Result<Vec<Stored>, store::Error> {
         let mut all = Vec::new();

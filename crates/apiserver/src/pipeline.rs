@@ -1,50 +1,57 @@
 //! The one way that every request takes, as one list in request order.
 
+mod failure;
+mod observe;
+
 use std::panic::AssertUnwindSafe;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::header::ACCEPT;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode, Uri};
 use model::error::{Error, quote};
 use model::selector::{Test, field};
+use mount::{Mount, Unauthenticated};
 use process::go_time;
 use tokio::time::{Instant as Deadline, timeout};
 use tracing::Instrument;
 
 use crate::api::ApiServer;
 use crate::audit::{ID, Trail};
-use crate::auth::{Connection, Identity, Question, authorize, impersonate};
+use crate::auth::{Authentication, Connection, Decision, Identity, Question, authorize, impersonate};
 use crate::body::Body;
 use crate::endpoints;
 use crate::flow_control::Flow;
 use crate::gate::{FlowDistinguisher, PriorityLevel, Slot, VerbClass};
-use crate::metrics::{Counted, LatencyLabels, RequestLabels};
-use crate::render::{encode, respond};
-use crate::request::negotiate::{self, Form, JSON, Offer};
+use crate::metrics::Counted;
+use crate::mounted::{self, Arrival};
+use crate::pacing::LARGE_BODY;
 use crate::request::path::{self, Place, ResourcePath};
 use crate::request::query::Query;
 use crate::request::verb::Verb;
 use crate::request_body::read_body;
 use crate::warnings::Warnings;
-use crate::{bootstrap, compress, request, verbs};
+use crate::{bootstrap, compress, mounts, request, verbs};
+
+use failure::failure;
+use observe::{Asked, count, labels, of_no_resource, span};
 
 /// How long the copy of a database may take before the first byte of it is sent.
 const BACKUP: Duration = Duration::from_secs(60 * 60);
 
-/// A request that takes longer is logged.
-const SLOW: Duration = Duration::from_secs(1);
-
 /// What is said of a request on its way, beside its answer: to the client, and to the audit log.
+#[derive(Default)]
 struct Told {
     warnings: Warnings,
     trail: Trail,
     flow: OnceLock<Flow>,
     /// When the request ends in any case.
     deadline: OnceLock<Deadline>,
-    authenticated: OnceLock<Authenticated>,
+    /// Set by authentication: why the caller is anonymous or unknown, if they are.
+    authenticated: OnceLock<Result<(), Unauthenticated>>,
 }
 
 /// In the extensions of a response: its request had valid credentials.
@@ -59,9 +66,11 @@ pub(crate) enum Target {
     Impossible { verb: &'static str, place: ResourcePath },
     /// A non-resource path, as it was sent: authorized and served by the same text.
     Plain { method: String, path: String },
+    /// A path of a product, authorized and served by the same text.
+    Mounted { method: String, path: String, mount: Arc<Mount>, is_public: bool },
 }
 
-/// Answers a request; every error has become a `Status` by then, and so has a panic.
+/// Answers a request. Errors and panics have become a `Status` by then, or a failure in the form of a mount.
 pub(crate) async fn answer<B>(api: &ApiServer, connection: &Connection, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -70,9 +79,9 @@ where
     let begin = Instant::now();
     let asked = Asked { method: request.method().clone(), uri: request.uri().clone() };
     let accept = request.headers().get(ACCEPT).cloned();
-    // Locks are held over single steps and take no notice of a panic, so nothing that others see is left half done. The audit
-    // event of the panic is written when its trail goes.
-    match AssertUnwindSafe(guarded(api, connection, request, &asked, begin)).catch_unwind().await {
+    let trail = OnceLock::new();
+    // Locks are held over single steps and take no notice of a panic, so nothing that others see is left half done.
+    match AssertUnwindSafe(guarded(api, connection, request, &asked, begin, &trail)).catch_unwind().await {
         Ok(response) => response,
         Err(panic) => {
             api.metrics.panics.inc();
@@ -80,8 +89,11 @@ where
             tracing::error!(%method, path = uri.path(), panic, "apiserver panicked while it served a request");
             let labels = of_no_resource(&method.as_str().to_lowercase());
             count(api, labels, StatusCode::INTERNAL_SERVER_ERROR.as_u16(), begin.elapsed());
+            if let Some(trail) = trail.get() {
+                trail.settle_panic().await;
+            }
             let message = "This request caused apiserver to panic. Look in the logs for details.".to_owned();
-            failure(&Error::Internal { message }, accept)
+            failure(&Error::Internal { message }, accept, asked.form(api, None))
         }
     }
 }
@@ -92,6 +104,7 @@ async fn guarded<B>(
     request: Request<B>,
     asked: &Asked,
     begin: Instant,
+    trail: &OnceLock<Trail>,
 ) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -100,14 +113,8 @@ where
     let accept = request.headers().get(ACCEPT).cloned();
     let target = target(api, &request);
     let span = span(&target);
-    let trail = Trail::begin(api.audit.as_ref(), &request, &target);
-    let told = Told {
-        warnings: Warnings::default(),
-        trail,
-        flow: OnceLock::new(),
-        deadline: OnceLock::new(),
-        authenticated: OnceLock::new(),
-    };
+    let trail = trail.get_or_init(|| Trail::begin(api.audit.as_ref(), &request, &target)).clone();
+    let told = Told { trail, ..Told::default() };
     let id = told.trail.id().or_else(|| request.headers().get(ID).cloned());
     let (labels, result) = match target {
         Ok(target) => {
@@ -129,8 +136,10 @@ where
     let (mut response, error) = match result {
         Ok(response) => (response, None),
         Err(error) => {
-            told.trail.failed(&error);
-            (failure(&error, accept), Some(error))
+            let unauthenticated = told.authenticated.get().and_then(|known| known.err());
+            let response = failure(&error, accept, asked.form(api, unauthenticated));
+            told.trail.failed(&error, response.status().as_u16());
+            (response, Some(error))
         }
     };
     let is_whole = response.body().is_whole();
@@ -138,8 +147,8 @@ where
     if let Some(id) = id {
         response.headers_mut().insert(ID, id);
     }
-    if let Some(authenticated) = told.authenticated.get() {
-        response.extensions_mut().insert(*authenticated);
+    if let Some(Ok(())) = told.authenticated.get() {
+        response.extensions_mut().insert(Authenticated);
     }
     told.warnings.put(response.headers_mut());
     if let Some(flow) = told.flow.get() {
@@ -158,7 +167,8 @@ fn time_for(api: &ApiServer, target: &Target, uri: &Uri) -> Result<Duration, Err
     let longest = if is_backup(target) { BACKUP } else { api.limits.request_timeout };
     let query = uri.query().unwrap_or("");
     let is_long = match target {
-        Target::Resource { verb: Verb::Watch, .. } => true,
+        // The parameters of a mount are its own.
+        Target::Resource { verb: Verb::Watch, .. } | Target::Mounted { .. } => true,
         Target::Resource { place, .. } => verbs::nodes::lead_to(&place.group, &place.subresource),
         _ => false,
     };
@@ -205,11 +215,7 @@ where
 {
     let (head, body) = request.into_parts();
     let query = Query::parse(head.uri.query().unwrap_or(""));
-    let caller = api.authentication.identify(connection, &head.headers, &told.warnings).await?;
-    api.authentication.lets_in(&caller, head.uri.path())?;
-    if !caller.is_in("system:unauthenticated") {
-        told.authenticated.get_or_init(|| Authenticated);
-    }
+    let (caller, unauthenticated) = authenticate(api, connection, &target, &head, told).await?;
     told.trail.identify(&caller).await?;
     bootstrap::until_complete(api, &caller, &target, &head.headers).await?;
     let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
@@ -232,7 +238,8 @@ where
             let _held = room.into_taken();
             // Not before the body is there: who sends slowly keeps nobody out.
             slot = Some(api.gate.enter(flow)?).filter(Slot::is_counted);
-            verbs::dispatch(
+            let is_large = body.len() > LARGE_BODY;
+            let work = std::pin::pin!(verbs::dispatch(
                 api,
                 caller,
                 (verb, place),
@@ -243,9 +250,10 @@ where
                     warnings: &told.warnings,
                     trail: &told.trail,
                     deadline: told.deadline.get().copied(),
+                    level,
                 },
-            )
-            .await?
+            ));
+            if is_large { api.pacer.pace(work).await? } else { work.await? }
         }
         Target::Impossible { .. } => {
             return Err(Error::MethodNotAllowed {
@@ -257,6 +265,14 @@ where
         Target::Plain { method, path } => {
             endpoints::answer(api, &method, &path, &query, &head.headers, flow).await?
         }
+        Target::Mounted { mount, .. } => {
+            let audit_id = told.trail.id().or_else(|| head.headers.get(ID).cloned());
+            let caller = unauthenticated.map_or_else(|| Ok(caller.clone()), Err);
+            let arrival = Arrival { mount: &mount, head, body, caller, flow, audit_id };
+            let (response, taken) = mounted::answer(api, arrival).await?;
+            slot = Some(taken).filter(Slot::is_counted);
+            response
+        }
     };
     let response = told.trail.answered(response).await;
     let response = if gzip { compress::compress(response).await } else { response };
@@ -267,12 +283,53 @@ where
     })
 }
 
-/// Which bounds a request counts into. Only documents of plain paths take a slot, and those are read.
+/// The caller as their credentials say. A public path of a mount is served without one, too: its handler learns the reason.
+async fn authenticate(
+    api: &ApiServer,
+    connection: &Connection,
+    target: &Target,
+    head: &Parts,
+    told: &Told,
+) -> Result<(Identity, Option<Unauthenticated>), Error> {
+    let caller = api.authentication.identify(connection, &head.headers, &told.warnings).await;
+    let caller = caller.and_then(|caller| {
+        api.authentication.lets_in(&caller, head.uri.path())?;
+        Ok(caller)
+    });
+    let reason = match &caller {
+        Err(_) if Authentication::has_credentials(connection, &head.headers) => {
+            Unauthenticated::InvalidCredentials
+        }
+        _ => Unauthenticated::NoCredentials,
+    };
+    let is_known = matches!(&caller, Ok(caller) if !caller.is_in("system:unauthenticated"));
+    let _ = told.authenticated.set(if is_known { Ok(()) } else { Err(reason) });
+    match caller {
+        Ok(caller) => Ok((caller, None)),
+        // Nobody acts as somebody else without a caller.
+        Err(Error::Unauthorized) if is_public(target) && !impersonate::is_asked(&head.headers) => {
+            Ok((Identity::anonymous(), Some(reason)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_public(target: &Target) -> bool {
+    matches!(target, Target::Mounted { is_public: true, .. })
+}
+
+/// Which bounds a request counts into. Of plain paths only documents take a slot, and those are read.
 fn class_of(target: &Target) -> VerbClass {
     match target {
         Target::Resource { verb: Verb::Watch, .. } => VerbClass::Watch,
         Target::Resource { verb, .. } if verb.is_mutating() => VerbClass::Mutate,
-        Target::Resource { .. } | Target::Impossible { .. } | Target::Plain { .. } => VerbClass::Read,
+        Target::Mounted { method, .. } if !matches!(method.as_str(), "get" | "head" | "options") => {
+            VerbClass::Mutate
+        }
+        Target::Resource { .. }
+        | Target::Impossible { .. }
+        | Target::Plain { .. }
+        | Target::Mounted { .. } => VerbClass::Read,
     }
 }
 
@@ -289,6 +346,10 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
         let message = format!("the URL is longer than {} bytes", api.limits.url_bytes);
         return Err(Error::BadRequest { message });
     }
+    // Before the paths of Kubernetes: `/api/v1/…` is the core group's otherwise.
+    if let Some(mount) = api.mounts.find(uri.path()) {
+        return mounted_target(mount, request.method(), uri.path());
+    }
     match path::parse(uri.path()) {
         None => Err(Error::BadRequest { message: "the path is not UTF-8".to_owned() }),
         Some(Place::Plain(path)) => {
@@ -303,6 +364,16 @@ fn target<B>(api: &ApiServer, request: &Request<B>) -> Result<Target, Error> {
             })
         }
     }
+}
+
+fn mounted_target(mount: &Arc<Mount>, method: &Method, path: &str) -> Result<Target, Error> {
+    mounts::check_spelling(mount.path_below(path).unwrap_or_default())?;
+    Ok(Target::Mounted {
+        method: method.as_str().to_lowercase(),
+        path: path.to_owned(),
+        mount: Arc::clone(mount),
+        is_public: mount.is_public(method, path),
+    })
 }
 
 /// The verb of a method wherever it is used.
@@ -321,7 +392,9 @@ fn may(api: &ApiServer, caller: &Identity, target: &Target, query: &Query, told:
         _ => None,
     };
     let question = match target {
-        Target::Plain { method, path } => Question::Path { verb: method, path },
+        Target::Plain { method, path } | Target::Mounted { method, path, .. } => {
+            Question::Path { verb: method, path }
+        }
         Target::Impossible { verb, place } => Question::Resource { verb, place },
         Target::Resource { verb, place } => {
             Question::Resource { verb: verb.as_str(), place: named.as_ref().unwrap_or(place) }
@@ -330,7 +403,8 @@ fn may(api: &ApiServer, caller: &Identity, target: &Target, query: &Query, told:
     if let Some(flow) = api.flows.of(caller, question).filter(|_| has_flow(target)) {
         let _ = told.flow.set(flow);
     }
-    let decision = api.authorizer.decide(caller, question);
+    let decision =
+        if is_public(target) { Decision::allow() } else { api.authorizer.decide(caller, question) };
     told.trail.decided(&decision);
     authorize::allowed(decision, caller, question)
 }
@@ -341,7 +415,7 @@ fn has_flow(target: &Target) -> bool {
         Target::Resource { place, .. } | Target::Impossible { place, .. } => {
             !verbs::nodes::lead_to(&place.group, &place.subresource)
         }
-        Target::Plain { .. } => true,
+        Target::Plain { .. } | Target::Mounted { .. } => true,
     }
 }
 
@@ -361,121 +435,4 @@ pub(crate) fn named_by_selector(verb: Verb, place: &ResourcePath, query: &Query)
     })?;
     let is_segment = !matches!(name.as_str(), "" | "." | "..") && !name.contains(['/', '%']);
     is_segment.then(|| ResourcePath { name, ..place.clone() })
-}
-
-/// An error as a `Status` answer, in the encoding that the client prefers.
-pub(crate) fn failure(error: &Error, accept: Option<HeaderValue>) -> Response<Body> {
-    if let Error::NoSuchPage = error {
-        return no_such_page();
-    }
-    let headers: HeaderMap = accept.into_iter().map(|accept| (ACCEPT, accept)).collect();
-    // Who asks for rows or metadata gets errors as JSON, which have neither.
-    let form = negotiate::accepted(&headers, Offer::WHOLE, false, false);
-    let form = form.unwrap_or(Form::STORED);
-    let status = error.status();
-    let (media_type, body) = match encode(form, &status) {
-        Ok(body) => (form.encoding.media_type(), body),
-        Err(_) => (JSON, Bytes::from(status.to_string())),
-    };
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    if let Some(seconds) = error.retry_after_seconds() {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
-}
-
-fn no_such_page() -> Response<Body> {
-    let mut response = respond("text/plain; charset=utf-8", "404 page not found\n");
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    response
-}
-
-/// The head of a request, kept for its line in the log: cheap to clone, and made a text only if there is a line.
-struct Asked {
-    method: Method,
-    uri: Uri,
-}
-
-impl Asked {
-    fn log(&self, code: u16, elapsed: Duration, error: Option<&Error>) {
-        let Self { method, uri } = self;
-        let (path, micros) = (uri.path(), elapsed.as_micros());
-        match error {
-            Some(error @ (Error::Internal { .. } | Error::Unavailable { .. })) => {
-                tracing::error!(%method, path, code, micros, %error, "a request failed");
-            }
-            _ if elapsed >= SLOW => tracing::info!(%method, path, code, micros, "a request took long"),
-            _ => tracing::debug!(code, micros, "answered"),
-        }
-    }
-}
-
-/// At debug level, for a log that shows no details need not pay for it. Its kind tells the collector of traces to take it all the same.
-fn span(target: &Result<Target, Error>) -> tracing::Span {
-    match target {
-        Ok(Target::Resource { verb, place }) => tracing::debug_span!(
-            "request",
-            otel.kind = "server",
-            verb = verb.as_str(),
-            group = place.group,
-            resource = place.resource,
-            subresource = place.subresource,
-            namespace = place.namespace,
-            name = place.name,
-            code = tracing::field::Empty,
-        ),
-        Ok(Target::Plain { method, path }) => tracing::debug_span!(
-            "request",
-            otel.kind = "server",
-            verb = method,
-            path,
-            code = tracing::field::Empty,
-        ),
-        Ok(Target::Impossible { .. }) | Err(_) => {
-            tracing::debug_span!("request", otel.kind = "server", code = tracing::field::Empty)
-        }
-    }
-}
-
-/// Labels come from what the server knows, never from what a client invents: the number of series is bounded.
-fn labels(api: &ApiServer, target: &Target) -> RequestLabels {
-    let known = |place: &ResourcePath| {
-        let registry = api.registry();
-        let found = registry.find(&place.group, &place.version, &place.resource);
-        found.is_some_and(|found| found.verbs_of(&place.subresource).is_some())
-    };
-    match target {
-        Target::Resource { verb, place } if known(place) => RequestLabels {
-            verb: verb.to_string(),
-            group: place.group.clone(),
-            resource: place.resource.clone(),
-            subresource: place.subresource.clone(),
-            code: 0,
-        },
-        Target::Resource { verb, .. } => of_no_resource(verb.as_str()),
-        Target::Impossible { verb, .. } => of_no_resource(verb),
-        Target::Plain { method, .. } => of_no_resource(method),
-    }
-}
-
-fn of_no_resource(verb: &str) -> RequestLabels {
-    const KNOWN: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
-    let known = KNOWN.contains(&verb) || Verb::ALL.iter().any(|v| v.as_str() == verb);
-    RequestLabels {
-        verb: if known { verb } else { "other" }.to_owned(),
-        group: String::new(),
-        resource: String::new(),
-        subresource: String::new(),
-        code: 0,
-    }
-}
-
-fn count(api: &ApiServer, mut labels: RequestLabels, code: u16, elapsed: Duration) {
-    labels.code = code;
-    let latency = LatencyLabels { verb: labels.verb.clone(), resource: labels.resource.clone() };
-    api.metrics.seconds.get_or_create(&latency).observe(elapsed.as_secs_f64());
-    api.metrics.requests.get_or_create(&labels).inc();
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use http::Method;
 use jiff::Timestamp;
+use kinds::Ranges;
 use model::error::Error;
-use model::kinds::Ranges;
 use model::selector::{Requirement, Target, Test};
 use model::{ObjectKey, Resource, Selector};
 use process::Shutdown;
@@ -84,9 +84,9 @@ impl Presence {
     pub async fn keep(mut self, server: Weak<Parts>) {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let mut stop = std::pin::pin!(stop(api.shutdown.clone(), api.leaving.clone()));
-        let store = api.store.clone();
+        let (store, informers) = api.followed();
         drop(api);
-        let mut trigger = Trigger::new(&store, scopes()).await;
+        let mut trigger = Trigger::new(&store, &informers, scopes()).await;
         loop {
             let Some(api) = server.upgrade().map(ApiServer::of) else { return };
             let settled = self.settle(&api, false).await;

@@ -42,6 +42,9 @@ pub type Peers = Arc<dyn Fn(&[CertificateDer<'_>]) -> Connection + Send + Sync>;
 const GRACE: Duration = Duration::from_millis(700);
 /// Unsent bytes that an HTTP/2 stream takes before its body has to wait.
 const SEND_BUFFER: usize = 64 << 10;
+/// Bytes of request bodies that an HTTP/2 connection may send ahead of their readers: they are in memory before anybody is
+/// authenticated.
+const RECEIVE_WINDOW: u32 = 128 << 10;
 /// How long to wait when no further connection can be accepted, for instance because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -171,7 +174,8 @@ async fn connection(
     let address = stream.peer_addr().map(|address| address.ip().to_canonical()).ok();
     // Answers are small and their readers are waiting.
     let _ = stream.set_nodelay(true);
-    let handshake = timeout_at(head_by, acceptor.accept(stream));
+    let handshake = std::pin::pin!(acceptor.accept(stream));
+    let handshake = timeout_at(head_by, api.pacer.pace(handshake));
     let handshake = tokio::select! {
         handshake = handshake => handshake,
         // Who has not said anything yet has nothing to lose.
@@ -283,6 +287,8 @@ fn protocols(limits: &Limits) -> auto::Builder<Streams> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_per_connection)
         .max_send_buf_size(SEND_BUFFER)
+        .initial_connection_window_size(RECEIVE_WINDOW)
+        .initial_stream_window_size(RECEIVE_WINDOW)
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(20));

@@ -1,4 +1,4 @@
-//! What all default admission plugins cost a new Pod, beside a server without any.
+//! The cost of all default admission plugins for a new Pod, compared with a server without plugins.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,10 +20,10 @@ use crate::stats::Latencies;
 const IN_PROCESS: Engine = Engine { name: "in process", busy: "bench" };
 const PLUGINS: &str = "admission of a pod by all default plugins";
 
-/// Pods in a round.
+/// Pods per round.
 const PODS: usize = 1_000;
 
-/// The one measure.
+/// Runs the measure.
 pub async fn run(report: &mut Report) {
     let pods = PODS * report.sizes.rounds;
     report.measure(PLUGINS, IN_PROCESS, plugins(pods)).await;
@@ -60,7 +60,7 @@ impl Server {
     }
 }
 
-/// Both servers take turns, so that what else happens on the machine happens to both.
+/// Creates on both servers in turns, so that other load on the machine affects both.
 async fn plugins(pods: usize) -> Result<Outcome> {
     let all = Server::start(Switches::kubernetes()).await?;
     let none = Server::start(Switches::none()).await?;

@@ -1,4 +1,4 @@
-//! The command line, and what follows from it: how much of everything is measured.
+//! The command line, and the amount of work that follows from it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,38 +6,41 @@ use std::time::Duration;
 use clap::Parser;
 use regex::Regex;
 
-/// Measures the store and the API beside the machine's own limits, and beside Kubernetes if it is given.
+/// Measures the store and the API, relative to the machine's own limits and to Kubernetes
 ///
-/// Every figure stands in one table beside what the machine itself can do, measured in the same run: raw SQLite and
-/// PostgreSQL commits without our schema, raw TLS answers without our server. So the ratio means something on any
-/// machine, also on a busy one. Progress goes to standard error, the table (Markdown) to standard output.
+/// Prints one table. Each figure is beside the machine's own limit from the same run: raw SQLite and
+/// PostgreSQL commits without Orlop's schema, raw TLS responses without Orlop's server. So the ratio is
+/// meaningful on any machine, even a busy one. Progress goes to standard error, the table (Markdown) to
+/// standard output.
 ///
-/// Databases are made in the temporary folder and removed at the end. Set TMPDIR to measure another disk, and do set
-/// it where the temporary folder is in memory, for there a commit costs nothing.
+/// Databases are created in the temporary folder and removed at the end. Set TMPDIR to measure another disk,
+/// in particular if the temporary folder is in memory, where commits are free.
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Only measures of which "MEASURE / ENGINE" matches this regular expression
+    /// Run only measures whose "MEASURE / ENGINE" matches this regular expression
     #[arg(long, value_name = "PATTERN")]
     pub only: Option<Regex>,
 
-    /// Attack a server on loopback instead, and show its memory and what a healthy client feels; --only selects attacks
+    /// Attack a server on loopback and print its memory and the latency of a healthy client; --only selects
+    /// attacks
     #[arg(long)]
     pub attack: bool,
 
-    /// Small counts and short times: shows that everything works, its figures mean little
+    /// Use small counts and short times: a functional check, its figures mean little
     #[arg(long)]
     pub quick: bool,
 
-    /// Do the same work on the kube-apiserver and etcd of this folder, and show the ratio
+    /// Also measure the kube-apiserver and etcd in this folder, and print the ratio
     #[arg(long, value_name = "ASSETS")]
     pub kubernetes: Option<PathBuf>,
 
-    /// Use this PostgreSQL server instead of starting a private one; databases are created in it and dropped again
+    /// Use this PostgreSQL server instead of starting a private one; databases are created in it and dropped
+    /// again
     #[arg(long, value_name = "URL")]
     pub postgres: Option<String>,
 
-    /// The server to measure, instead of building and using the one of this workspace
+    /// Measure this server program instead of building the one of this workspace
     #[arg(long, value_name = "PATH")]
     pub orlop: Option<PathBuf>,
 }
@@ -63,30 +66,30 @@ Examples:
   bench --only 'api start|idle'              start-up and idle memory
   bench --attack                             slow, stalled and flooding clients: about five minutes";
 
-/// How much is measured.
+/// The amount of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// How long a stretch of load lasts.
+    /// The duration of a load phase.
     pub stretch: Duration,
-    /// How often limit and figure are measured in turn; the median counts.
+    /// The number of alternations between limit and figure; the median counts.
     pub rounds: usize,
-    /// Objects of a list at the store.
+    /// Objects in a list of the store.
     pub list: usize,
-    /// Objects of the short and of the long list at the API.
+    /// Objects in the short and in the long list of the API.
     pub api_lists: [usize; 2],
-    /// Pods of a list.
+    /// Pods in a list.
     pub pods: usize,
-    /// Definitions of custom resources.
-    pub definitions: usize,
-    /// Objects that are deleted with another.
+    /// CRDs.
+    pub crds: usize,
+    /// Objects that a cascading deletion removes.
     pub deletions: usize,
     /// Objects among which one is selected.
     pub select: usize,
-    /// Watches that get every event.
+    /// Watches that receive every event.
     pub watchers: usize,
-    /// Events for each of them.
+    /// Events per watch.
     pub events: usize,
-    /// Writes whose lag is taken.
+    /// Writes whose lag is measured.
     pub lags: usize,
     /// Starts of a server.
     pub starts: usize,
@@ -100,7 +103,7 @@ impl Sizes {
         list: 100_000,
         api_lists: [10_000, 100_000],
         pods: 5_000,
-        definitions: 1_000,
+        crds: 1_000,
         deletions: 10_000,
         select: 1_000_000,
         watchers: 1_000,
@@ -109,14 +112,14 @@ impl Sizes {
         starts: 20,
     };
 
-    /// To see that it works.
+    /// For a functional check.
     pub const QUICK: Self = Self {
         stretch: Duration::from_millis(100),
         rounds: 1,
         list: 5_000,
         api_lists: [1_000, 2_000],
         pods: 500,
-        definitions: 50,
+        crds: 50,
         deletions: 200,
         select: 20_000,
         watchers: 1_000,

@@ -1,4 +1,4 @@
-//! The databases under test: empty, on disk or in memory, removed when they are dropped.
+//! The databases under test: empty, on disk or in memory, removed on drop.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,24 +11,24 @@ use tempfile::TempDir;
 use crate::raw::{self, Raw, RawPostgres, RawSqlite};
 use crate::report::{Engine, progress};
 
-/// A file, every commit waits for the disk.
+/// A file; every commit waits for the disk.
 pub const SQLITE_FILE: Engine = Engine { name: "SQLite file", busy: "bench" };
-/// In the memory of the process.
+/// In process memory.
 pub const SQLITE_MEMORY: Engine = Engine { name: "SQLite memory", busy: "bench" };
-/// A server with its default settings.
+/// A server with default settings.
 pub const POSTGRES: Engine = Engine { name: "PostgreSQL", busy: "bench, PostgreSQL" };
 
 /// A PostgreSQL server, private or given.
 pub struct PostgresServer {
-    /// The address of the server's first database.
+    /// The URL of the server's default database.
     url: String,
-    /// Stops with this value.
+    /// A private server, stopped on drop.
     _private: Option<pgtest::PgServer>,
     databases: AtomicU32,
 }
 
 impl PostgresServer {
-    /// The one that was given, or a private one.
+    /// Uses the given server, or starts a private one.
     pub fn start(given: Option<&str>) -> Result<Self> {
         if let Some(url) = given {
             return Ok(Self { url: url.to_owned(), _private: None, databases: AtomicU32::new(0) });
@@ -38,7 +38,7 @@ impl PostgresServer {
         Ok(Self { url: server.url(), _private: Some(server), databases: AtomicU32::new(0) })
     }
 
-    /// An empty database.
+    /// Creates an empty database.
     pub async fn create(&self) -> Result<PostgresDatabase> {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let name = format!("orlop_bench_{}_{number}", std::process::id());
@@ -50,43 +50,42 @@ impl PostgresServer {
 
 /// A database on a server.
 pub struct PostgresDatabase {
-    /// Its address.
+    /// The URL of the database.
     pub url: String,
     server: String,
     name: String,
 }
 
 impl PostgresDatabase {
-    /// Removes it, with whoever is still connected.
+    /// Drops the database and disconnects its clients.
     pub async fn drop(self) -> Result<()> {
         raw::postgres::execute(&self.server, &format!("DROP DATABASE {} WITH (FORCE)", self.name)).await
     }
 }
 
-/// The same address with another database.
+/// The same URL with another database.
 fn with_database(url: &str, name: &str) -> Result<String> {
-    let (scheme, rest) =
-        url.split_once("://").context("the PostgreSQL address has to begin with postgres://")?;
+    let (scheme, rest) = url.split_once("://").context("the PostgreSQL URL must start with postgres://")?;
     let (rest, parameters) =
         rest.split_once('?').map_or((rest, String::new()), |(r, p)| (r, format!("?{p}")));
     let authority = rest.split('/').next().unwrap_or(rest);
     Ok(format!("{scheme}://{authority}/{name}{parameters}"))
 }
 
-/// A store on an empty database of its own, and a raw table in another.
-pub struct Bed {
+/// A store on an empty database, and a raw table in another database of the same engine.
+pub struct TestBed {
     /// The store.
     pub store: Store,
-    /// The same kind of database without it.
+    /// The raw table.
     pub raw: Raw,
-    /// Where the database is, for PostgreSQL.
+    /// The URL of the database, for PostgreSQL.
     pub url: Option<String>,
     folder: TempDir,
     databases: Vec<PostgresDatabase>,
 }
 
-impl Bed {
-    /// A fresh one.
+impl TestBed {
+    /// Creates both.
     pub async fn new(engine: Engine, server: Option<&PostgresServer>) -> Result<Self> {
         let folder = TempDir::new()?;
         let mut databases = Vec::new();
@@ -104,9 +103,9 @@ impl Bed {
         Ok(Self { store, raw, url, folder, databases })
     }
 
-    /// Another store on the same database, as another server would have it.
+    /// Opens another store on the same database, as a second server does.
     pub async fn second_store(&self) -> Result<Store> {
-        open_postgres(self.url.as_deref().context("only PostgreSQL takes a second store")?).await
+        open_postgres(self.url.as_deref().context("only PostgreSQL supports a second store")?).await
     }
 
     /// Closes the store and removes the databases.

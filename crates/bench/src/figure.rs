@@ -1,8 +1,8 @@
-//! One figure of the table: a number with its unit, the limit beside it, and the goal that it should reach.
+//! A figure of the table: a number with its unit, the machine's limit, and the goal.
 
 use std::fmt;
 
-/// What a number counts. Rates are better the higher they are, all else the lower.
+/// The unit of a number. For rates higher is better, for the rest lower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Per second.
@@ -15,19 +15,19 @@ pub enum Unit {
     Percent,
 }
 
-/// A number and what belongs to it.
+/// A number with its unit.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// The number, in seconds, bytes, per second or per cent.
     pub value: f64,
-    /// What it counts.
+    /// The unit.
     pub unit: Unit,
-    /// What else was seen, such as the tail of a distribution.
+    /// A further result, such as the tail of a distribution.
     pub detail: Option<String>,
 }
 
 impl Figure {
-    /// Something per second.
+    /// A rate per second.
     pub fn rate(value: f64) -> Self {
         Self { value, unit: Unit::Rate, detail: None }
     }
@@ -37,24 +37,24 @@ impl Figure {
         Self { value, unit: Unit::Time, detail: None }
     }
 
-    /// An amount of memory.
+    /// A memory size.
     pub fn bytes(value: f64) -> Self {
         Self { value, unit: Unit::Bytes, detail: None }
     }
 
-    /// A loss.
+    /// A loss in per cent.
     pub fn percent(value: f64) -> Self {
         Self { value, unit: Unit::Percent, detail: None }
     }
 
-    /// With something else beside it.
+    /// Adds a detail.
     #[must_use]
     pub fn with(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// How it compares with another of the same unit: a part of it for rates, a multiple of it for the others.
+    /// The ratio to another figure of the same unit: a percentage for rates, a multiple for the rest.
     pub fn compared(&self, other: &Self) -> String {
         if other.value <= 0.0 {
             return "–".to_owned();
@@ -66,7 +66,7 @@ impl Figure {
         }
     }
 
-    /// How many times better it is than another.
+    /// The factor by which this figure is better than another.
     pub fn times_better(&self, other: &Self) -> f64 {
         match self.unit {
             Unit::Rate => self.value / other.value,
@@ -85,7 +85,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A number with its unit, as short as it can be.
+/// A number with its unit, in short form.
 pub fn show(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Rate => format!("{}/s", grouped(value)),
@@ -99,7 +99,7 @@ pub fn show(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A whole number with commas.
+/// An integer with thousands separators.
 pub fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.max(0.0));
     let mut out = String::new();
@@ -112,28 +112,28 @@ pub fn grouped(value: f64) -> String {
     out
 }
 
-/// The name of a measure with the number of objects in it.
+/// The name of a measure with its number of objects.
 pub fn sized(name: &str, count: usize) -> String {
     name.replace("{n}", &grouped(count as f64))
 }
 
-/// What a figure should reach.
+/// The goal of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    /// Nothing was agreed.
+    /// No goal.
     None,
-    /// At least so much.
+    /// At least this value.
     AtLeast(f64),
-    /// Less than this.
+    /// Less than this value.
     Below(f64),
-    /// Less than the machine's own limit and this.
+    /// Less than the machine's limit plus this value.
     LimitPlus(f64),
-    /// So many times better than Kubernetes in the same run.
+    /// This many times better than Kubernetes in the same run.
     TimesKubernetes(f64),
 }
 
 impl Goal {
-    /// In words.
+    /// The goal as text.
     pub fn text(self, unit: Unit) -> String {
         match self {
             Self::None => "–".to_owned(),
@@ -144,7 +144,7 @@ impl Goal {
         }
     }
 
-    /// Whether it is reached; `None` where that cannot be said.
+    /// Whether the goal is met; `None` if unknown.
     pub fn is_met(
         self,
         figure: &Figure,

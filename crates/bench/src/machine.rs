@@ -1,27 +1,26 @@
-//! What the kernel says about processes and about the machine.
+//! Process and machine statistics from the kernel.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The kernel counts processor time in hundredths of a second, whatever its own clock does.
+/// The unit of processor times in /proc: USER_HZ.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Memory of a process that is in RAM, in bytes.
+/// Resident memory of a process in bytes.
 pub fn resident(pid: u32) -> Result<f64> {
     status(pid, "VmRSS:")
 }
 
-/// The most memory of a process that was in RAM since [`forget_peak`], in bytes.
+/// Peak resident memory of a process since [`forget_peak`], in bytes.
 pub fn peak(pid: u32) -> Result<f64> {
     status(pid, "VmHWM:")
 }
 
-/// Lets the peak begin again at what is in RAM now.
+/// Resets the peak to the present resident memory.
 pub fn forget_peak(pid: u32) -> Result<()> {
-    fs::write(format!("/proc/{pid}/clear_refs"), "5")
-        .context("the peak of a process's memory cannot be reset")
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").context("cannot reset the peak memory of a process")
 }
 
 fn status(pid: u32, field: &str) -> Result<f64> {
@@ -32,21 +31,21 @@ fn status(pid: u32, field: &str) -> Result<f64> {
     Ok(kilobytes.with_context(|| format!("the kernel gives no {field}"))? * 1024.0)
 }
 
-/// Processor time that a process took so far, in seconds.
+/// Processor time of a process so far, in seconds.
 pub fn cpu_seconds(pid: u32) -> Result<f64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).context("the process is gone")?;
-    // The name may hold anything, so fields are counted behind its closing parenthesis.
+    // The process name may contain any character, so fields are counted after its closing parenthesis.
     let behind = text.rsplit_once(')').context("the kernel's line has no name")?.1;
     let ticks = behind.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
     Ok(ticks.sum::<f64>() / TICKS_PER_SECOND)
 }
 
-/// Processor time of several processes.
+/// Total processor time of several processes.
 pub fn cpu_seconds_of(pids: &[u32]) -> Result<f64> {
     pids.iter().map(|&pid| cpu_seconds(pid)).sum()
 }
 
-/// How many processes wanted to run during the last minute.
+/// The load average of the last minute.
 pub fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or("unknown").to_owned()
@@ -57,7 +56,7 @@ pub fn file_size(path: &Path) -> Result<f64> {
     Ok(fs::metadata(path).with_context(|| path.display().to_string())?.len() as f64)
 }
 
-/// What was measured on.
+/// The machine on which the figures were measured.
 pub fn description() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

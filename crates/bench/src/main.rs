@@ -1,4 +1,4 @@
-//! One command that shows how fast the store and the API are, beside the machine's own limits and beside Kubernetes.
+//! Benchmark of the store and the API, relative to the machine's own limits and to Kubernetes.
 
 mod admission_level;
 mod api_level;

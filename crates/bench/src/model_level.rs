@@ -1,4 +1,4 @@
-//! What the server does with a Pod between the wire and the store, and decisions about access, alone on one core.
+//! The processing of a Pod between the wire and the store, and access decisions, on one core.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use model::kinds::{self, Object, Writer};
-use model::pod_security::{Level, Standard, Version, violations};
-use model::policies::{Authorizer, Check, Decision, Input, ResourceCheck, ValidatingPolicy};
-use model::protobuf::{self, Encoder};
-use model::rbac::{Caller, Index, Request, Verdict};
-use model::schema::{self, check};
-use model::validation::validate_object_meta;
-use model::{Encoded, Revision, json};
+use kinds::Writer;
+use kinds::pod_security::{Level, Standard, Version, violations};
+use kinds::policies::{Authorizer, Check, Decision, Input, ResourceCheck, ValidatingPolicy};
+use kinds::protobuf::{self, Encoder};
+use kinds::rbac::{Caller, Index, Request, Verdict};
+use kinds::schema::{self, check};
+use kinds::validation::validate_object_meta;
+use model::{Encoded, Object, Revision, json};
 use serde_json::{Value, json};
 
 use crate::figure::{Figure, Goal, Unit, show};
@@ -30,10 +30,10 @@ const POLICY: &str = "model judge a pod by a policy";
 const DECISION: &str = "rbac decision among 10,000 rules";
 const POD: (&str, &str) = ("v1", "Pod");
 
-/// Times in a round.
+/// Repetitions per round.
 const TIMES: usize = 2_000;
 
-/// Both forms of a pod, the way back, and decisions about access.
+/// Runs all measures: decoding from both encodings, encoding, and access decisions.
 pub async fn run(report: &mut Report) {
     let rounds = report.sizes.rounds;
     report.measure(FROM_JSON, IN_PROCESS, async { from_json(TIMES * rounds) }).await;
@@ -96,7 +96,7 @@ fn pod() -> Result<Object> {
     Ok(pod)
 }
 
-/// What admission costs that looks at every pod.
+/// The cost of the Pod Security admission plugin per pod.
 fn pod_security(times: usize) -> Result<Outcome> {
     let (pod, mut all) = (pod()?, Latencies::default());
     let restricted = Standard { level: Level::Restricted, version: Version::Latest };
@@ -108,7 +108,7 @@ fn pod_security(times: usize) -> Result<Outcome> {
     Ok(Outcome::of(Figure::time(all.median())).goal(Goal::Below(20e-6)))
 }
 
-/// What one policy costs that looks at every container, with a variable.
+/// The cost of one admission policy with a variable that checks every container.
 fn policy(times: usize) -> Result<Outcome> {
     let policy = json!({"metadata": {"name": "p"}, "spec": {
         "variables": [{"name": "containers", "expression": "object.spec.containers"}],
@@ -117,7 +117,7 @@ fn policy(times: usize) -> Result<Outcome> {
     let policy = ValidatingPolicy::compile(policy.as_object().context("a policy is an object")?);
     let (pod, mut all) = (pod()?, Latencies::default());
     let request = json!({"operation": "CREATE"});
-    let authorizer: Arc<dyn Authorizer> = Arc::new(Nobody);
+    let authorizer: Arc<dyn Authorizer> = Arc::new(DenyAll);
     let input = Input {
         object: Some(&pod),
         old_object: None,
@@ -136,11 +136,11 @@ fn policy(times: usize) -> Result<Outcome> {
     Ok(Outcome::of(Figure::time(all.median())).goal(Goal::Below(20e-6)))
 }
 
-/// Allows nothing.
+/// An authorizer that denies everything.
 #[derive(Debug)]
-struct Nobody;
+struct DenyAll;
 
-impl Authorizer for Nobody {
+impl Authorizer for DenyAll {
     fn decide(&self, _: &Check) -> Decision {
         Decision::default()
     }
@@ -150,7 +150,7 @@ impl Authorizer for Nobody {
     }
 }
 
-/// The way of a new object: defaults, preparation, validation, and the bytes that are stored.
+/// The processing of a new object: defaults, preparation, validation, and encoding for the store.
 fn accepted(value: Value) -> Result<Encoded> {
     let rules = kinds::rules("", POD.1).context("pods have rules")?;
     let Value::Object(mut object): Value = value else { anyhow::bail!("a pod is an object") };
@@ -171,10 +171,10 @@ fn problems(rules: &kinds::KindRules, object: &Object) -> Vec<model::error::Fiel
     errors
 }
 
-/// Rules of which half are the caller's own, and the other half those of others.
+/// The number of RBAC rules, half of them the caller's.
 const RULES: usize = 10_000;
 
-/// A caller whose last rule allows it, and one who has none.
+/// Decisions for a caller whose last rule allows the request, and for a caller without a matching rule.
 fn decisions(times: usize) -> Result<Outcome> {
     let mut index = Index::default();
     for number in 0..RULES {

@@ -1,4 +1,4 @@
-//! The objects that are written: ConfigMaps of about one kilobyte, as the store and as the API take them.
+//! Test objects: ConfigMaps of about one kilobyte, for the store and for the API.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,10 +11,11 @@ use store::{ListQuery, Precondition, WatchScope, Write};
 /// The namespace of most objects.
 pub const NAMESPACE: &str = "bench";
 
-/// Bytes of an object's payload, with which the whole is about one kilobyte.
+/// The payload size that makes an object about one kilobyte.
 const PAYLOAD: usize = 750;
 
-/// Makes objects that differ in name. Their bodies are made once, so that making objects costs next to nothing.
+/// Creates objects that differ in name. Their bodies are built once, so that producing objects is nearly
+/// free.
 #[derive(Debug)]
 pub struct Objects {
     resource: Resource,
@@ -23,12 +24,12 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Objects of a resource, of about a kilobyte each.
+    /// Objects of a resource, about one kilobyte each.
     pub fn new(plural: &str) -> Self {
         Self::sized(plural, PAYLOAD)
     }
 
-    /// Objects with so many bytes of payload.
+    /// Objects with this payload size.
     pub fn sized(plural: &str, payload: usize) -> Self {
         let body = |letter: &str| {
             let object = config_map("some-object-of-the-bench", &letter.repeat(payload));
@@ -37,7 +38,7 @@ impl Objects {
         Self { resource: Resource::new("", plural), bodies: [body("a"), body("b")], next: AtomicU64::new(0) }
     }
 
-    /// A create under a name that was not used before.
+    /// A create with an unused name.
     pub fn create(&self) -> Write {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.create_with(number, vec![("app".to_owned(), "bench".to_owned())], Vec::new())
@@ -58,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// An update of an object that [`Objects::create`] made, with a body that differs from that of the update before.
+    /// An update of an object of [`Objects::create`], with a body that differs from the previous update.
     pub fn update(&self, key: &ObjectKey, expect: Precondition, turn: usize) -> Write {
         Write::Update {
             key: key.clone(),
@@ -72,12 +73,12 @@ impl Objects {
         ObjectKey::new(&self.resource, NAMESPACE, &format!("object-{number:08}"))
     }
 
-    /// How large an object is, without its revision.
+    /// The size of an object without its revision.
     pub fn size(&self) -> usize {
         self.bodies[0].len()
     }
 
-    /// A list of everything in the namespace.
+    /// A list of the whole namespace.
     pub fn list(&self, limit: usize) -> ListQuery {
         ListQuery {
             resource: self.resource.clone(),
@@ -89,12 +90,12 @@ impl Objects {
         }
     }
 
-    /// A list of what has this value.
+    /// A list of the objects with this label or field value.
     pub fn select(&self, target: Target, key: &str, value: &str) -> ListQuery {
         ListQuery { selector: one_value(target, key, value), ..self.list(500) }
     }
 
-    /// A watch of everything in the namespace.
+    /// A watch of the whole namespace.
     pub fn watch(&self) -> WatchScope {
         WatchScope {
             resource: self.resource.clone(),
@@ -104,7 +105,7 @@ impl Objects {
         }
     }
 
-    /// A watch that none of the objects concerns, as most watches of a cluster are most of the time.
+    /// A watch that matches none of the objects, as most watches of a cluster most of the time.
     pub fn idle_watch(&self, number: usize) -> WatchScope {
         let selector = one_value(Target::Label, "app", &format!("other-{number}"));
         WatchScope { selector, ..self.watch() }
@@ -131,7 +132,7 @@ fn config_map(name: &str, payload: &str) -> serde_json::Value {
     })
 }
 
-/// The body of a request that creates a ConfigMap.
+/// The body of a create request for a ConfigMap.
 pub fn create_body(name: &str) -> Bytes {
     let mut object = config_map(name, &"a".repeat(PAYLOAD));
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -141,7 +142,7 @@ pub fn create_body(name: &str) -> Bytes {
     object.to_string().into()
 }
 
-/// A Pod as people deploy them: two containers with probes, resources, variables and volumes; about two kilobytes.
+/// A typical Pod: two containers with probes, resources, variables and volumes; about two kilobytes.
 pub fn pod(name: &str) -> serde_json::Value {
     let probe = |path: &str| json!({"httpGet": {"path": path, "port": 8080}, "periodSeconds": 5, "timeoutSeconds": 1});
     let resources = json!({
@@ -191,14 +192,14 @@ pub fn pod(name: &str) -> serde_json::Value {
     })
 }
 
-/// The body of a request that creates a Pod.
+/// The body of a create request for a Pod.
 pub fn pod_json(name: &str) -> Bytes {
     pod(name).to_string().into()
 }
 
-/// The same as protobuf.
+/// The same in protobuf.
 pub fn pod_protobuf(name: &str) -> Bytes {
-    model::protobuf::encode(model::schema::builtin(), &pod(name))
+    kinds::protobuf::encode(kinds::schema::builtin(), &pod(name))
         .expect("the literal is a Pod, as a test sees")
         .into()
 }
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn both_forms_of_a_pod_are_the_same_pod() {
         let decoded =
-            model::protobuf::decode(model::schema::builtin(), &pod_protobuf("a"), ("v1", "Pod")).unwrap();
+            kinds::protobuf::decode(kinds::schema::builtin(), &pod_protobuf("a"), ("v1", "Pod")).unwrap();
         assert_eq!(decoded.value["spec"], pod("a")["spec"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The rows as they come in, and the one table that they become.
+//! The rows of the report, and the table made from them.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -9,31 +9,31 @@ use regex::Regex;
 use crate::args::{Args, Sizes};
 use crate::figure::{Figure, Goal};
 
-/// What a measure gives.
+/// The result of a measure.
 #[derive(Debug)]
 pub struct Outcome {
     /// The figure.
     pub figure: Figure,
-    /// What the machine does without us, and what that was.
+    /// The machine's own limit, and a description of it.
     pub limit: Option<(Figure, &'static str)>,
-    /// What it should reach.
+    /// The goal.
     pub goal: Goal,
 }
 
 impl Outcome {
-    /// A figure alone.
+    /// A figure without limit and goal.
     pub fn of(figure: Figure) -> Self {
         Self { figure, limit: None, goal: Goal::None }
     }
 
-    /// Beside the machine's own limit.
+    /// Adds the machine's own limit.
     #[must_use]
     pub fn beside(mut self, limit: Figure, what: &'static str) -> Self {
         self.limit = Some((limit, what));
         self
     }
 
-    /// With a goal.
+    /// Adds a goal.
     #[must_use]
     pub fn goal(mut self, goal: Goal) -> Self {
         self.goal = goal;
@@ -41,16 +41,16 @@ impl Outcome {
     }
 }
 
-/// Who did the work, and with whom it shared the machine.
+/// The engine under test, and the processes that shared the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Engine {
     /// Its name in the table.
     pub name: &'static str,
-    /// The processes that were busy.
+    /// The busy processes.
     pub busy: &'static str,
 }
 
-/// The name under which Kubernetes' figures are kept. They become a column, not rows.
+/// The engine name of Kubernetes' figures, which become a column instead of rows.
 pub const KUBERNETES: Engine = Engine { name: "Kubernetes", busy: "bench, kube-apiserver, etcd" };
 
 struct Row {
@@ -59,11 +59,11 @@ struct Row {
     outcome: Result<Outcome, String>,
 }
 
-/// All that was asked for and all that was found.
+/// The requested measures and their results.
 pub struct Report {
-    /// What was asked for.
+    /// The command line.
     pub args: Args,
-    /// How much of everything.
+    /// The amount of work.
     pub sizes: Sizes,
     rows: Vec<Row>,
     started: Instant,
@@ -76,9 +76,9 @@ impl Report {
         Self { args, sizes, rows: Vec::new(), started: Instant::now() }
     }
 
-    /// Whether a measure was asked for.
+    /// Whether a measure was requested.
     pub fn wants(&self, measure: &str, engine: Engine) -> bool {
-        // Kubernetes is measured wherever its figure stands beside one of ours.
+        // Kubernetes is measured for every figure of ours that was requested.
         let names = if engine == KUBERNETES {
             &["Kubernetes", "SQLite file", "PostgreSQL"][..]
         } else {
@@ -88,12 +88,13 @@ impl Report {
         self.args.only.as_ref().is_none_or(is_named)
     }
 
-    /// Whether any of these measures was asked for.
+    /// Whether any of these measures was requested.
     pub fn wants_any(&self, measures: &[impl AsRef<str>], engine: Engine) -> bool {
         measures.iter().any(|measure| self.wants(measure.as_ref(), engine))
     }
 
-    /// Does the work if it was asked for, and keeps what it gives. A failure is kept too: the others go on.
+    /// Runs a measure if it was requested and records its result. A failure is recorded too, and the other
+    /// measures continue.
     pub async fn measure(
         &mut self,
         measure: &str,
@@ -112,7 +113,7 @@ impl Report {
         self.rows.push(Row { measure: measure.to_owned(), engine, outcome });
     }
 
-    /// Keeps the failure of what several measures need; the others go on.
+    /// Records the failure of a shared setup; the other measures continue.
     pub fn section(&mut self, section: &str, engine: Engine, result: Result<()>) {
         if let Err(error) = result {
             progress(&format!("         failed: {error:#}"));
@@ -120,18 +121,18 @@ impl Report {
         }
     }
 
-    /// Whether something failed or nothing was measured. What Kubernetes cannot do beside us is a result.
+    /// Whether a measure failed or nothing was measured. A failure of Kubernetes alone is a result.
     pub fn is_broken(&self) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|row| row.outcome.is_err() && !self.is_of_peer(row))
     }
 
-    /// Whether the row stands in the column beside one of ours.
+    /// Whether the row belongs to the Kubernetes column beside one of ours.
     fn is_of_peer(&self, row: &Row) -> bool {
         let is_beside = |other: &Row| other.engine != KUBERNETES && other.measure == row.measure;
         row.engine == KUBERNETES && self.rows.iter().any(is_beside)
     }
 
-    /// The table, as Markdown.
+    /// The table in Markdown.
     pub fn table(&self) -> String {
         let mut out = String::from(
             "| measure | engine | figure | machine's own limit | ratio | Kubernetes | ratio | goal | | busy on the same cores |\n\
@@ -187,7 +188,7 @@ fn in_short(outcome: &Outcome) -> String {
     }
 }
 
-/// Says what is going on.
+/// Prints progress.
 pub fn progress(line: &str) {
     eprintln!("{line}");
 }

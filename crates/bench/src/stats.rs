@@ -1,25 +1,26 @@
-//! Medians, percentiles, and turns: the limit and the figure are measured alternately, because a machine has moods.
+//! Medians and percentiles, and alternating measurement of limit and figure, because the machine's speed
+//! varies.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Times of single operations.
+/// Durations of single operations.
 #[derive(Debug, Default)]
 pub struct Latencies(Vec<Duration>);
 
 impl Latencies {
-    /// Takes note of one.
+    /// Adds one.
     pub fn push(&mut self, latency: Duration) {
         self.0.push(latency);
     }
 
-    /// Takes in those of another.
+    /// Adds those of another.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The time in seconds that so many per cent do not exceed; 0 if there is none.
+    /// The percentile in seconds; 0 without values.
     pub fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
@@ -27,17 +28,17 @@ impl Latencies {
         sorted.get(place).map_or(0.0, Duration::as_secs_f64)
     }
 
-    /// The middle one.
+    /// The median.
     pub fn median(&self) -> f64 {
         self.percentile(50)
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// How many operations one client gets done per second.
+    /// Operations per second of one client.
     pub fn per_second(&self) -> f64 {
         self.len() as f64 / self.0.iter().sum::<Duration>().as_secs_f64().max(f64::MIN_POSITIVE)
     }
@@ -49,13 +50,13 @@ impl FromIterator<Duration> for Latencies {
     }
 }
 
-/// The middle number.
+/// The median.
 pub fn median(mut numbers: Vec<f64>) -> Result<f64> {
     numbers.sort_unstable_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().context("nothing was measured")
 }
 
-/// Measures two rates in turns, and gives the median of each.
+/// Measures two rates alternately and returns the median of each.
 pub async fn in_turns(
     rounds: usize,
     mut limit: impl AsyncFnMut() -> Result<f64>,
@@ -69,7 +70,7 @@ pub async fn in_turns(
     Ok((median(limits)?, median(figures)?))
 }
 
-/// Measures two sets of latencies in turns, and puts those of all rounds together.
+/// Measures two sets of latencies alternately and merges the rounds.
 pub async fn latencies_in_turns(
     rounds: usize,
     mut limit: impl AsyncFnMut() -> Result<Latencies>,

@@ -1,4 +1,5 @@
-//! Runs the bench in short, so that it cannot rot: everything at the store that needs neither a disk nor a server.
+//! Runs the benchmark in short form, so that it keeps working: all store measures that need neither disk nor
+//! server.
 
 use std::process::Command;
 

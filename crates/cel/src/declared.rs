@@ -1,33 +1,33 @@
-//! What a schema says about a value beyond its type: how JSON becomes one, and how large it may be.
+//! Declarations of values by a schema: the conversion from JSON, and size limits.
 
 use std::sync::Arc;
 
 use crate::{Type, types::ObjectType};
 
-/// How the items of a list stand to each other, which decides what `==` and `+` mean for it.
+/// The list type of a schema, which defines `==` and `+`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ListKind {
-    /// In order, with repetitions.
+    /// An ordered list with duplicates.
     #[default]
     Atomic,
-    /// Without order and repetitions.
+    /// An unordered list without duplicates.
     Set,
-    /// Without order; items with the same values in these fields (names in JSON) are the same item.
+    /// An unordered list whose items are identified by these fields (JSON names).
     Map(Vec<Arc<str>>),
 }
 
-/// A type with what a schema knows beyond it. Values of JSON are read by it when they are reached.
+/// A type with the declarations of its schema. JSON values are converted by it when they are accessed.
 #[derive(Clone, Debug)]
 pub struct Declared {
-    /// The type that the checker sees.
+    /// The type for the checker.
     pub ty: Type,
-    /// The greatest number of characters, bytes, items or entries; nothing for what has no size.
+    /// The maximum number of characters, bytes, items or entries; 0 for scalars.
     pub max_size: u64,
-    /// Of a list: what it holds. Of a map: its values.
+    /// The items of a list, or the values of a map.
     pub item: Option<Arc<Declared>>,
-    /// Of a map: its keys.
+    /// The keys of a map.
     pub key: Option<Arc<Declared>>,
-    /// Of a list: how its items stand to each other.
+    /// The list type.
     pub list_kind: ListKind,
 }
 
@@ -35,17 +35,17 @@ static DYN: Declared =
     Declared { ty: Type::Dyn, max_size: 0, item: None, key: None, list_kind: ListKind::Atomic };
 
 impl Declared {
-    /// Something of which nothing is known. JSON becomes what it looks like.
+    /// A value without a schema, converted by its JSON type.
     pub fn dynamic() -> &'static Declared {
         &DYN
     }
 
-    /// A value of a type that has no size.
+    /// A value of a type without a size.
     pub fn scalar(ty: Type) -> Declared {
         Declared::sized(ty, 0)
     }
 
-    /// A value (text, bytes, or dynamic) with a greatest size.
+    /// A value (string, bytes or dynamic) with a maximum size.
     pub fn sized(ty: Type, max_size: u64) -> Declared {
         Declared { ty, max_size, item: None, key: None, list_kind: ListKind::Atomic }
     }
@@ -62,12 +62,12 @@ impl Declared {
         Declared { ty, max_size, item: Some(item), key: Some(key), list_kind: ListKind::Atomic }
     }
 
-    /// An object; `max_size` is what a map in its place would have.
+    /// An object; `max_size` is the limit that a map in its place would have.
     pub fn object(object: ObjectType, max_size: u64) -> Declared {
         Declared::sized(Type::Object(Arc::new(object)), max_size)
     }
 
-    /// What the values of a list or map are, dynamic where nobody said.
+    /// The items or values, dynamic if undeclared.
     pub(crate) fn item(&self) -> &Declared {
         self.item.as_deref().unwrap_or(&DYN)
     }

@@ -1,4 +1,4 @@
-//! Libraries and variables, put together.
+//! Environments: libraries and variables.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -11,39 +11,39 @@ use crate::{
     syntax::{self, Expr, ExprKind, MacroKey},
 };
 
-/// What expressions can use. To extend it is cheap: the libraries are shared.
+/// The functions, macros, types and variables of expressions. Cheap to extend, because libraries are shared.
 #[derive(Clone)]
 pub struct Env {
-    pub(crate) base: Arc<Base>,
+    pub(crate) libraries: Arc<MergedLibraries>,
     pub(crate) variables: Vec<Variable>,
 }
 
-/// What the libraries bring.
+/// The merged libraries.
 #[derive(Default)]
-pub(crate) struct Base {
+pub(crate) struct MergedLibraries {
     pub functions: HashMap<&'static str, Vec<Arc<Overload>>>,
     pub macros: HashMap<MacroKey, Macro>,
     pub types: HashMap<String, Type>,
-    /// The first parts of the names of types with any field.
+    /// The first segments of type names that accept any field.
     pub open_types: Vec<&'static str>,
     pub estimates: HashMap<&'static str, Estimate>,
     pub costs: HashMap<&'static str, RuntimeCost>,
 }
 
-impl Base {
-    /// The type that a name stands for.
+impl MergedLibraries {
+    /// The type of a name.
     pub fn named_type(&self, name: &str) -> Option<Type> {
         self.types.get(name).cloned().or_else(|| self.is_open(name).then(|| Type::object(name)))
     }
 
-    /// Whether a name is that of a type with any field.
+    /// Whether a name is a type that accepts any field.
     pub fn is_open(&self, name: &str) -> bool {
         let root = name.split_once('.').map_or(name, |(root, _)| root);
         self.open_types.contains(&root)
     }
 }
 
-/// A name that expressions can use, and what it stands for.
+/// A declared variable.
 #[derive(Clone)]
 pub(crate) struct Variable {
     pub name: Arc<str>,
@@ -52,31 +52,32 @@ pub(crate) struct Variable {
 }
 
 impl Env {
-    /// The language with libraries.
+    /// An environment of the language and these libraries.
     pub fn new(libraries: impl IntoIterator<Item = Library>) -> Env {
-        let mut base = Base::default();
-        base.macros
+        let mut merged = MergedLibraries::default();
+        merged
+            .macros
             .extend(syntax::standard_macros().into_iter().map(|expansion| (expansion.key(), expansion)));
         for library in library::standard().into_iter().chain(libraries) {
             for (name, overload) in library.functions {
-                base.functions.entry(name).or_default().push(Arc::new(overload));
+                merged.functions.entry(name).or_default().push(Arc::new(overload));
             }
-            base.macros.extend(library.macros.into_iter().map(|expansion| (expansion.key(), expansion)));
-            base.types.extend(library.types.into_iter().map(|ty| (ty.name().to_owned(), ty)));
-            base.open_types.extend(library.open_types);
-            base.estimates.extend(library.estimates);
-            base.costs.extend(library.costs);
+            merged.macros.extend(library.macros.into_iter().map(|expansion| (expansion.key(), expansion)));
+            merged.types.extend(library.types.into_iter().map(|ty| (ty.name().to_owned(), ty)));
+            merged.open_types.extend(library.open_types);
+            merged.estimates.extend(library.estimates);
+            merged.costs.extend(library.costs);
         }
-        Env { base: Arc::new(base), variables: Vec::new() }
+        Env { libraries: Arc::new(merged), variables: Vec::new() }
     }
 
-    /// With a variable of a type, of whose size nothing is known.
+    /// Adds a variable of a type, of unknown size.
     pub fn variable(mut self, name: &str, ty: Type) -> Env {
         self.variables.push(Variable { name: name.into(), ty, declared: None });
         self
     }
 
-    /// With a variable that a schema declares.
+    /// Adds a variable with a schema declaration.
     pub fn declared(mut self, name: &str, declared: Arc<Declared>) -> Env {
         self.variables.push(Variable {
             name: name.into(),
@@ -86,9 +87,9 @@ impl Env {
         self
     }
 
-    /// A program, or what is wrong with the expression.
+    /// Compiles an expression.
     pub fn compile(&self, source: &str) -> std::result::Result<Program, CompileError> {
-        let ast = syntax::parse(source, &self.base.macros).map_err(CompileError::Issues)?;
+        let ast = syntax::parse(source, &self.libraries.macros).map_err(CompileError::Issues)?;
         let checked = check::check(source, ast, self).map_err(CompileError::Issues)?;
         let plan = plan::plan(&checked, self).map_err(CompileError::Program)?;
         let ty = checked.ty(&checked.ast.root).clone();
@@ -98,12 +99,12 @@ impl Env {
     }
 }
 
-/// Why an expression did not become a program.
+/// The reason why an expression does not compile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CompileError {
-    /// It does not parse or check.
+    /// Parse or type errors.
     Issues(Issues),
-    /// It checks, but a constant in it makes an error whatever the variables hold.
+    /// A constant subexpression fails in every evaluation.
     Program(Error),
 }
 
@@ -118,7 +119,7 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// An expression that is ready to run.
+/// A compiled expression.
 pub struct Program {
     plan: Plan,
     ty: Type,
@@ -126,12 +127,12 @@ pub struct Program {
     names: Names,
 }
 
-/// Where a run finds its variables.
+/// The variables of an evaluation.
 pub trait Bindings<'a> {
     /// The value of a variable.
     fn variable(&self, name: &str) -> Option<Value<'a>>;
 
-    /// A field of a variable whose fields are computed when they are first asked for.
+    /// A field of a variable whose fields are computed on first access.
     fn field(&self, _variable: &str, _field: &str) -> Option<Result<Value<'a>>> {
         None
     }
@@ -144,50 +145,50 @@ impl<'a> Bindings<'a> for &[(&str, Value<'a>)] {
     }
 }
 
-/// What came of a run.
+/// The result of an evaluation.
 #[derive(Debug)]
 pub struct Outcome<'a> {
-    /// The value, or the error that the expression came to.
+    /// The value, or the evaluation error.
     pub value: Result<Value<'a>>,
-    /// What it has cost.
+    /// The actual cost.
     pub cost: u64,
 }
 
 impl Program {
-    /// The type of its values.
+    /// The type of the result.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// Whether the expression uses a name: a variable of this name, or one of a loop.
+    /// Whether the expression mentions a name: a variable of this name, also of a comprehension.
     pub fn uses(&self, name: &str) -> bool {
         self.names.all.iter().any(|known| known == name)
     }
 
-    /// The fields of a name that the expression selects.
+    /// The fields that the expression selects of a name.
     pub fn fields_of<'p>(&'p self, name: &'p str) -> impl Iterator<Item = &'p str> {
         self.names.fields.iter().filter(move |(of, _)| of == name).map(|(_, field)| field.as_str())
     }
 
-    /// What a run may cost.
+    /// The estimated cost.
     pub fn estimate(&self) -> CostEstimate {
         self.estimate
     }
 
-    /// Runs it. `bindings` are the variables; those that it uses and that are missing are errors. It ends with an error
-    /// when it has cost more than `cost_limit`.
+    /// Evaluates the expression. A variable that is missing in `bindings` is an error. Fails when the cost
+    /// exceeds `cost_limit`.
     pub fn evaluate<'a>(&'a self, bindings: &[(&str, Value<'a>)], cost_limit: u64) -> Outcome<'a> {
         self.evaluate_with(&bindings, cost_limit)
     }
 
-    /// The same with variables that are looked up when they are reached.
+    /// Like [`Program::evaluate`], with variables that are looked up on access.
     pub fn evaluate_with<'a>(&'a self, bindings: &dyn Bindings<'a>, cost_limit: u64) -> Outcome<'a> {
         let (value, cost) = run::run(&self.plan, bindings, cost_limit);
         Outcome { value, cost }
     }
 }
 
-/// The names in an expression, each once.
+/// The names in an expression, without duplicates.
 #[derive(Default)]
 struct Names {
     all: Vec<String>,

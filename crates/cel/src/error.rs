@@ -1,15 +1,15 @@
-//! What goes wrong while an expression is evaluated.
+//! Evaluation errors.
 
 use std::{borrow::Cow, fmt};
 
-/// An error of an evaluation. It is a value of the language: `&&` and `||` may absorb it.
+/// An evaluation error. It is a value of the language: `&&` and `||` may absorb it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     message: Cow<'static, str>,
     is_final: bool,
 }
 
-/// What an evaluation step gives.
+/// The result of an evaluation step.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -18,22 +18,22 @@ impl Error {
         Error { message: message.into(), is_final: false }
     }
 
-    /// No implementation takes arguments of these types.
+    /// No overload accepts arguments of these types.
     pub fn no_such_overload() -> Self {
         Error::new("no such overload")
     }
 
-    /// A map or an object without this key.
+    /// A map or object lacks this key.
     pub fn no_such_key(key: impl fmt::Display) -> Self {
         Error::new(format!("no such key: {key}"))
     }
 
-    /// The evaluation has cost more than it may. No operator absorbs this.
+    /// The evaluation exceeds its cost limit. No operator absorbs this error.
     pub(crate) fn cost_limit() -> Self {
         Error { message: Cow::Borrowed("operation cancelled: actual cost limit exceeded"), is_final: true }
     }
 
-    /// Whether the evaluation was stopped because of its cost.
+    /// Whether the cost limit was exceeded.
     pub fn is_cost_limit(&self) -> bool {
         self.is_final
     }

@@ -1,4 +1,4 @@
-//! What a library brings into the language: functions, macros and names of types.
+//! Libraries: functions, macros and type names.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use crate::{
     syntax::{Expr, ExprId, Macro},
 };
 
-/// What an overload does. Arguments have the types that the overload declares; the receiver comes first.
+/// The implementation of an overload. Arguments have the declared types, receiver first.
 pub type Implementation = for<'a> fn(&Call<'_>, &[Value<'a>]) -> Result<Value<'a>>;
 
-/// What an implementation may know beyond its arguments.
+/// The context of a call beyond its arguments.
 #[derive(Clone, Copy, Default)]
 pub struct Call<'c> {
-    /// The pattern among the arguments, or what is wrong with it.
+    /// The compiled pattern argument, or its error.
     pub(crate) regex: Option<std::result::Result<&'c Regex, &'c str>>,
 }
 
 impl<'c> Call<'c> {
-    /// The regular expression of the argument that `Overload::pattern` names: compiled already.
+    /// The compiled regular expression of the argument that `Overload::pattern` names.
     pub fn regex(&self, pattern: &str) -> Result<Cow<'c, Regex>> {
         match self.regex {
             Some(Ok(regex)) => Ok(Cow::Borrowed(regex)),
@@ -31,7 +31,7 @@ impl<'c> Call<'c> {
     }
 }
 
-/// One signature of a function, with what it does and what it costs.
+/// A signature of a function with its implementation and cost.
 #[derive(Clone)]
 pub struct Overload {
     pub(crate) id: &'static str,
@@ -45,12 +45,12 @@ pub struct Overload {
     pub(crate) validate: Option<Validate>,
 }
 
-/// Looks at a call that checks: what would fail whenever it runs is refused, with the node that is wrong.
-pub type Validate = fn(&Site<'_>) -> Vec<(ExprId, String)>;
+/// Checks a call site statically: returns errors that every evaluation would run into, each with its node.
+pub type Validate = fn(&CallSite<'_>) -> Vec<(ExprId, String)>;
 
-/// A call as it stands in an expression.
-pub struct Site<'s> {
-    /// The call's node.
+/// A call in an expression.
+pub struct CallSite<'s> {
+    /// The node of the call.
     pub id: ExprId,
     /// The receiver.
     pub target: Option<&'s Expr>,
@@ -59,7 +59,7 @@ pub struct Site<'s> {
     pub(crate) types: &'s [Type],
 }
 
-impl Site<'_> {
+impl CallSite<'_> {
     /// The type of a node.
     pub fn ty(&self, expr: &Expr) -> &Type {
         &self.types[expr.id as usize]
@@ -98,33 +98,34 @@ impl Overload {
         Overload { is_member: true, ..Overload::global(id, params, result, call) }
     }
 
-    /// The argument with this index (the receiver is 0) is a regular expression: a constant one is compiled once, and
-    /// refused when the expression is compiled if it is none.
+    /// Declares that the argument with this index (the receiver is 0) is a regular expression. A constant one
+    /// is compiled once; an invalid one is a compile error.
     pub fn pattern(mut self, index: usize) -> Self {
         self.pattern = Some(index);
         self
     }
 
-    /// Looks at calls before they run.
+    /// Adds a static check of call sites.
     pub fn validate(mut self, validate: Validate) -> Self {
         self.validate = Some(validate);
         self
     }
 
-    /// What it may cost, where that is not one. It comes before what the library says of the function.
+    /// Sets the cost estimate, if it is not one. It takes precedence over the library's estimate for the
+    /// function.
     pub fn estimate(mut self, estimate: Estimate) -> Self {
         self.estimate = Some(estimate);
         self
     }
 
-    /// What it has cost, where that is not one. It comes before what the library says of the function.
+    /// Sets the actual cost, if it is not one. It takes precedence over the library's cost of the function.
     pub fn cost(mut self, cost: RuntimeCost) -> Self {
         self.cost = Some(cost);
         self
     }
 }
 
-/// A set of functions, macros and types. `Env::new` puts them together.
+/// A set of functions, macros and types for `Env::new`.
 #[derive(Clone, Default)]
 pub struct Library {
     pub(crate) functions: Vec<(&'static str, Overload)>,
@@ -136,12 +137,12 @@ pub struct Library {
 }
 
 impl Library {
-    /// A library with nothing in it.
+    /// An empty library.
     pub fn new() -> Self {
         Library::default()
     }
 
-    /// Adds overloads of a function; other libraries may have more of the same name.
+    /// Adds overloads of a function; other libraries may add more to the same name.
     pub fn function(mut self, name: &'static str, overloads: impl IntoIterator<Item = Overload>) -> Self {
         self.functions.extend(overloads.into_iter().map(|overload| (name, overload)));
         self
@@ -153,26 +154,26 @@ impl Library {
         self
     }
 
-    /// Makes the name of a type known to expressions.
+    /// Adds a type name.
     pub fn named_type(mut self, ty: Type) -> Self {
         self.types.push(ty);
         self
     }
 
-    /// Makes a name, and every name that begins with it and a dot, known as a type with any field.
+    /// Adds a type that accepts any field, also under every name that extends its name with a dot.
     pub fn open_type(mut self, name: &'static str) -> Self {
         self.open_types.push(name);
         self
     }
 
-    /// What a function may cost, all overloads of whatever library alike: operators such as `_==_` too. Where it
-    /// answers nothing, the language's own rules hold.
+    /// Sets the estimate of all overloads of a function, in any library; also of operators such as `_==_`.
+    /// Where it returns `None`, the language's own rules apply.
     pub fn estimates(mut self, function: &'static str, estimate: Estimate) -> Self {
         self.estimates.push((function, estimate));
         self
     }
 
-    /// What a function has cost, all overloads of whatever library alike.
+    /// Sets the actual cost of all overloads of a function, in any library.
     pub fn costs(mut self, function: &'static str, cost: RuntimeCost) -> Self {
         self.costs.push((function, cost));
         self

@@ -1,14 +1,18 @@
-//! The Common Expression Language as Kubernetes uses it: parsed, type-checked, estimated, evaluated with a cost limit.
+//! The Common Expression Language (CEL) as Kubernetes uses it: parser, type checker, cost estimate, and
+//! evaluation with a cost limit.
 //!
-//! It is pure: no I/O, no clock, no state outside the values that it is given.
+//! The crate is pure: no I/O, no clock, no state besides its inputs.
 //!
-//! - [`Type`] and [`Declared`] describe what variables hold. A [`Declared`] also says how JSON becomes a value and how
-//!   large it may be; it is built at run time from a schema.
-//! - [`Value`] is what expressions compute. Values borrow from the object, the declarations and the program: nothing is
-//!   converted before it is reached. [`Opaque`] is how a library has values of its own type.
-//! - [`Library`] brings functions ([`Overload`]), macros ([`Macro`]) and names of types. An overload is a function
-//!   pointer ([`Implementation`]), with what it costs before ([`cost::Estimate`]) and after ([`cost::RuntimeCost`]).
-//! - [`Env`] is libraries and variables. `Env::compile` makes a [`Program`], which is `Send + Sync` and cheap to share.
+//! - [`Type`] and [`Declared`] describe variables. A [`Declared`] also defines the conversion from JSON and
+//!   size limits; it is built at run time from a schema.
+//! - [`Value`] is the result of an expression. Values borrow from the object, the declarations and the
+//!   program: nothing is converted before it is accessed. A library implements [`Opaque`] for values of its
+//!   own types.
+//! - [`Library`] adds functions ([`Overload`]), macros ([`Macro`]) and type names. An overload is a function
+//!   pointer ([`Implementation`]) with a cost estimate ([`cost::Estimate`]) and an actual cost
+//!   ([`cost::RuntimeCost`]).
+//! - [`Env`] combines libraries and variables. `Env::compile` returns a [`Program`], which is `Send + Sync`
+//!   and cheap to share.
 //!
 //! ```
 //! use cel::{Env, Value};
@@ -41,7 +45,7 @@ pub use self::{
     declared::{Declared, ListKind},
     env::{Bindings, CompileError, Env, Outcome, Program},
     error::{Error, Result},
-    function::{Call, Implementation, Library, Overload, Site, Validate},
+    function::{Call, CallSite, Implementation, Library, Overload, Validate},
     syntax::{Issue, Issues, Macro},
     time::{Duration, Timestamp},
     types::{Field, ObjectType, OpaqueType, Type},

@@ -1,4 +1,4 @@
-//! Regular expressions in the dialect that expressions use.
+//! Regular expressions in the dialect of Go's RE2, as expressions use them.
 
 mod dialect;
 #[cfg(test)]
@@ -6,17 +6,17 @@ mod tests;
 
 use regex::{Regex, RegexBuilder};
 
-/// A compiled pattern takes at most so many bytes.
+/// The size limit of a compiled pattern in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
-/// Groups stand at most so deep in each other.
+/// The nesting limit of groups.
 const MAX_DEPTH: u32 = 250;
 
-/// What a small pattern takes at most: nearly all are small.
+/// The size limit of a small pattern; nearly all patterns are small.
 const SMALL_BYTES: usize = 16 << 10;
-/// What a pattern of medium size takes at most.
+/// The size limit of a medium pattern.
 const MEDIUM_BYTES: usize = 128 << 10;
 
-/// How much work it was to compile a pattern: that depends on what it repeats, not on its length.
+/// The cost class of compiling a pattern, which depends on its repetitions and not on its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     Small,
@@ -24,12 +24,12 @@ pub(crate) enum Weight {
     Large,
 }
 
-/// A pattern, or what is wrong with it in the words of Kubernetes.
+/// Compiles a pattern; errors have Kubernetes' words.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
     build(&translate(pattern)?, MAX_COMPILED_BYTES).map_err(explain)
 }
 
-/// The same, and how much work that was.
+/// Like [`compile`], and returns the cost class.
 pub(crate) fn compile_weighed(pattern: &str) -> (Result<Regex, String>, Weight) {
     let translated = match translate(pattern) {
         Ok(translated) => translated,

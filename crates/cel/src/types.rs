@@ -1,20 +1,20 @@
-//! Types as the checker knows them.
+//! Types of the checker.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::Declared;
 
-/// The name of the opaque type that the language's optional values have.
+/// The name of the opaque type of optional values.
 const OPTIONAL: &str = "optional_type";
 
 /// A type of the language.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
-    /// What a part of an expression has that does not check; everything goes with it, so that one mistake is one error.
+    /// The type of a subexpression with an error. It matches every type, so that one mistake is one error.
     Error,
-    /// Known only when it is evaluated.
+    /// Known only at run time.
     Dyn,
-    /// The same by another name: what a schema says of a value that may be of several types.
+    /// Like `Dyn`: the declared type of a value that a schema leaves open.
     Any,
     /// The type of `null`.
     Null,
@@ -34,48 +34,48 @@ pub enum Type {
     Duration,
     /// A point in time.
     Timestamp,
-    /// A scalar or null.
+    /// A nullable scalar.
     Wrapper(Arc<Type>),
     /// A list of items of one type.
     List(Arc<Type>),
     /// A map from keys of one type to values of one type.
     Map(Arc<(Type, Type)>),
-    /// The type of a type; without a parameter: of any.
+    /// The type of a type; without a parameter the type of any type.
     Type(Option<Arc<Type>>),
-    /// An object with fields, or one of a library without any.
+    /// An object with fields, or a library's object without declared fields.
     Object(Arc<ObjectType>),
-    /// A type that only functions can look into.
+    /// A type that only functions can inspect.
     Opaque(Arc<OpaqueType>),
     /// A parameter of an overload's signature, such as `T` in `list(T)`.
     Param(&'static str),
-    /// A variable that the checker has made for a parameter or for an empty literal.
+    /// A type variable of the checker, for a parameter or an empty literal.
     Variable(u32),
 }
 
-/// A type that has a name and maybe parameters, and nothing else that the checker could see.
+/// A type with a name and parameters, opaque to the checker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpaqueType {
-    /// Its name, such as `net.IP`.
+    /// The name, such as `net.IP`.
     pub name: Arc<str>,
-    /// Its parameters.
+    /// The parameters.
     pub params: Vec<Type>,
 }
 
-/// A type with fields. Two are the same if their names are.
+/// A type with fields. Types of the same name are equal.
 #[derive(Clone, Debug)]
 pub struct ObjectType {
-    /// Its name, such as `kubernetes.Quantity`.
+    /// The name, such as `kubernetes.Quantity`.
     pub name: Arc<str>,
-    /// Its fields by the names that expressions use.
+    /// The fields, by the names in expressions.
     pub fields: BTreeMap<Arc<str>, Field>,
 }
 
 /// A field of an object type.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its name in JSON, which may be no identifier.
+    /// The JSON name, which may be no identifier.
     pub json_name: Arc<str>,
-    /// What it holds.
+    /// The declaration of its value.
     pub declared: Arc<Declared>,
 }
 
@@ -86,17 +86,17 @@ impl PartialEq for ObjectType {
 }
 
 impl Type {
-    /// A list of items of a type.
+    /// A list type.
     pub fn list(item: Type) -> Type {
         Type::List(Arc::new(item))
     }
 
-    /// A map between two types.
+    /// A map type.
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Arc::new((key, value)))
     }
 
-    /// A value that may be missing.
+    /// An optional type.
     pub fn optional(inner: Type) -> Type {
         Type::opaque(OPTIONAL, vec![inner])
     }
@@ -106,22 +106,22 @@ impl Type {
         Type::Type(Some(Arc::new(inner)))
     }
 
-    /// A scalar or null.
+    /// A nullable scalar.
     pub fn wrapper(inner: Type) -> Type {
         Type::Wrapper(Arc::new(inner))
     }
 
-    /// A type that only functions can look into.
+    /// An opaque type.
     pub fn opaque(name: &str, params: Vec<Type>) -> Type {
         Type::Opaque(Arc::new(OpaqueType { name: name.into(), params }))
     }
 
-    /// An object type without fields, as libraries have them.
+    /// A library's object type without declared fields.
     pub fn object(name: &str) -> Type {
         Type::Object(Arc::new(ObjectType { name: name.into(), fields: BTreeMap::new() }))
     }
 
-    /// What an optional type holds.
+    /// The inner type of an optional type.
     pub fn optional_inner(&self) -> Option<&Type> {
         match self {
             Type::Opaque(opaque) if &*opaque.name == OPTIONAL => opaque.params.first(),
@@ -129,7 +129,7 @@ impl Type {
         }
     }
 
-    /// The types that this one is made of.
+    /// The type parameters.
     pub fn params(&self) -> &[Type] {
         match self {
             Type::List(item) => std::slice::from_ref(item),
@@ -139,7 +139,7 @@ impl Type {
         }
     }
 
-    /// The name that `type(x)` shows, which has no parameters.
+    /// The name that `type(x)` returns, without parameters.
     pub fn name(&self) -> &str {
         match self {
             Type::Error => "error",
@@ -165,12 +165,12 @@ impl Type {
         }
     }
 
-    /// Whether the checker lets this type pass everywhere.
+    /// Whether the checker accepts this type everywhere.
     pub(crate) fn is_dyn(&self) -> bool {
         matches!(self, Type::Dyn | Type::Any)
     }
 
-    /// Whether values of it have one size, whatever they are.
+    /// Whether all values of the type have one size.
     pub(crate) fn is_scalar(&self) -> bool {
         match self {
             Type::Bool | Type::Double | Type::Duration | Type::Int | Type::Timestamp | Type::Uint => true,
@@ -180,7 +180,7 @@ impl Type {
     }
 }
 
-/// A type as error messages show it.
+/// The type as error messages show it.
 impl fmt::Display for Type {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

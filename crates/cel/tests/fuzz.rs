@@ -1,4 +1,4 @@
-//! No input makes it panic, hang or overflow. A few cases run with the other tests; a long run is
+//! No input makes the crate panic, hang or overflow. A few cases run with the other tests; a long run is
 //! `PROPTEST_CASES=1000000 cargo test --release -p cel --test fuzz`.
 
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use cel::{Declared, Env, Type, Value};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// What an evaluation may cost here.
+/// The cost limit of an evaluation.
 const COST_LIMIT: u64 = 20_000;
 
 static ENV: LazyLock<Env> = LazyLock::new(|| {
@@ -19,7 +19,7 @@ static ENV: LazyLock<Env> = LazyLock::new(|| {
         .variable("m", Type::map(Type::String, Type::Dyn))
 });
 
-/// Compiles and runs; whatever comes of it, it comes to an end within its cost.
+/// Compiles and evaluates an expression within the cost limit.
 fn run(source: &str, object: &Json) {
     let Ok(program) = ENV.compile(source) else { return };
     let declared = Declared::dynamic();
@@ -63,7 +63,7 @@ fn json_value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Words of the language, in no order.
+/// Tokens of the language, in random order.
 const TOKENS: [&str; 60] = [
     "(",
     ")",
@@ -127,26 +127,26 @@ const TOKENS: [&str; 60] = [
     "\n// c\n",
 ];
 
-/// Expressions without parts.
+/// Atomic expressions.
 const LEAVES: &str = "d ~ n ~ s ~ l ~ m ~ 1 ~ -1 ~ 0 ~ 2u ~ 1.5 ~ 'a' ~ '%s %d' ~ '[a-z]+' ~ true ~ null ~ [] ~ {} ~ \
     [1, 2, 3] ~ ['a', 'b'] ~ {'a': 1} ~ x ~ duration('1h') ~ timestamp('2020-01-01T00:00:00Z') ~ \
     9223372036854775807 ~ ip('10.0.0.1') ~ cidr('10.0.0.0/8') ~ quantity('1Gi') ~ \
     semver('1.2.3') ~ url('https://a/b') ~ optional.of(1) ~ optional.none() ~ format.uri() ~ \
     b'ab' ~ lists.range(9)";
 
-/// Operators between two.
+/// Binary operators.
 const BINARY: &str = "+ ~ - ~ * ~ / ~ % ~ == ~ != ~ < ~ >= ~ && ~ || ~ in";
 
 /// Functions of one argument.
 const FUNCTIONS: &str = "size ~ string ~ int ~ uint ~ double ~ bool ~ bytes ~ type ~ dyn ~ ! ~ - ~ isIP ~ isURL ~ \
     isQuantity ~ sign ~ sets.contains ~ strings.quote";
 
-/// What follows a point.
+/// Selections and calls without arguments.
 const MEMBERS: &str = "a ~ size() ~ sum() ~ min() ~ isSorted() ~ trim() ~ upperAscii() ~ split('') ~ reverse() ~ \
     distinct() ~ sort() ~ flatten() ~ getSeconds() ~ getFullYear('+01:00') ~ family() ~ value() ~ \
     hasValue() ~ join(',') ~ major() ~ asInteger() ~ getQuery() ~ first()";
 
-/// Functions of a receiver and one argument.
+/// Member functions with one argument.
 const METHODS: &str = "contains ~ startsWith ~ matches ~ find ~ findAll ~ indexOf ~ replace ~ split ~ format ~ \
     slice ~ add ~ compareTo ~ containsIP ~ orValue ~ or ~ validate ~ join ~ substring ~ charAt ~ \
     lastIndexOf";
@@ -154,12 +154,12 @@ const METHODS: &str = "contains ~ startsWith ~ matches ~ find ~ findAll ~ indexO
 /// Macros with a variable.
 const FOLDS: &str = "all ~ exists ~ exists_one ~ map ~ filter ~ sortBy ~ optMap";
 
-/// One of several texts between tildes.
+/// One of several texts, separated by tildes.
 fn any_of(texts: &'static str) -> impl Strategy<Value = &'static str> + Clone {
     prop::sample::select(texts.split(" ~ ").collect::<Vec<_>>())
 }
 
-/// Expressions that mostly parse, and often check.
+/// Expressions that mostly parse and often check.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = any_of(LEAVES).prop_map(str::to_owned);
     leaf.prop_recursive(6, 60, 3, |inner| {

@@ -1,20 +1,38 @@
-//! Why a request was in vain.
+//! Errors of requests and reconciliations.
 
 use kube::core::Status;
 use thiserror::Error;
 
-/// What a request or a reconciliation fails with. The text of an answer is what the server said, and nothing else.
+use crate::FieldConflict;
+
+/// The error of a request or a reconciliation. The text of an answer is the server's message, and nothing else.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The server refused.
+    /// The server answered with an error.
     #[error("{}", .0.message)]
-    Refused(Box<Status>),
-    /// Something else was in the way.
+    Api(Box<Status>),
+    /// An unforced apply would change fields that other managers own.
+    #[error("{}", .status.message)]
+    ApplyConflict {
+        /// The server's answer.
+        status: Box<Status>,
+        /// The fields.
+        fields: Vec<FieldConflict>,
+    },
+    /// The server serves no such kind, or not yet.
+    #[error("no matches for kind {kind:?} in version {api_version:?}")]
+    NoKindMatch {
+        /// The group and version, such as `apps/v1`.
+        api_version: String,
+        /// The kind.
+        kind: String,
+    },
+    /// Any other error.
     #[error("{0}")]
     Other(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What most functions here give.
+/// The result of most functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -23,48 +41,57 @@ impl Error {
         Self::Other(reason.into())
     }
 
-    /// The code of the server's answer; 0 if there was none.
-    #[must_use]
-    pub fn code(&self) -> u16 {
+    fn status(&self) -> Option<&Status> {
         match self {
-            Self::Refused(status) => status.code,
-            Self::Other(_) => 0,
+            Self::Api(status) | Self::ApplyConflict { status, .. } => Some(status),
+            Self::NoKindMatch { .. } | Self::Other(_) => None,
         }
     }
 
-    /// The object, or the type, is not there.
+    /// The HTTP status code of the server's answer; 0 if there was none.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        self.status().map_or(0, |status| status.code)
+    }
+
+    /// There is no such object, or no such resource.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.code() == 404
     }
 
-    /// Somebody else was faster, or a precondition does not hold.
+    /// The object has changed, a precondition does not hold, or other managers own the fields.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == 409
     }
 
-    /// The namespace is being deleted, and takes nothing new.
+    /// An object of this name exists already.
     #[must_use]
-    pub fn is_of_ending_namespace(&self) -> bool {
-        let Self::Refused(status) = self else { return false };
-        let causes = status.details.iter().flat_map(|details| &details.causes);
-        causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+    pub fn is_already_exists(&self) -> bool {
+        self.is_conflict() && self.status().is_some_and(|status| status.reason == "AlreadyExists")
     }
 
-    /// The method is not offered for this resource.
+    /// The namespace is being deleted, and no object can be created in it.
     #[must_use]
-    pub fn is_not_allowed(&self) -> bool {
+    pub fn is_namespace_terminating(&self) -> bool {
+        let causes = self.status().and_then(|status| status.details.as_ref()).map(|details| &details.causes);
+        causes.into_iter().flatten().any(|cause| cause.reason == "NamespaceTerminating")
+    }
+
+    /// The resource does not support the method.
+    #[must_use]
+    pub fn is_method_not_allowed(&self) -> bool {
         self.code() == 405
     }
 
-    /// The server has too much to do to look at the request.
+    /// The server has too many requests to look at this one.
     #[must_use]
-    pub fn is_busy(&self) -> bool {
+    pub fn is_too_many_requests(&self) -> bool {
         self.code() == 429
     }
 
-    /// The revision that was asked for is no longer known.
+    /// The server no longer knows the resource version or the continue token.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.code() == 410
@@ -74,7 +101,7 @@ impl Error {
 impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(status) => Self::Refused(status),
+            kube::Error::Api(status) => Self::Api(status),
             other => Self::Other(Box::new(other)),
         }
     }

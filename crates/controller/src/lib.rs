@@ -1,19 +1,22 @@
-//! What makes a well-behaved client of a Kubernetes API that acts on what it sees.
+//! A controller framework for any Kubernetes API.
 //!
-//! A controller is a [`Reconcile`] with watches. Watches name keys; each key is in the queue at most once and in one worker at a
-//! time; a failure comes again, later and later; nothing polls. What is decided is a pure function of what was seen, so that it can be tested
-//! as a table; what is done is the rest:
+//! A controller is a [`Reconciler`] with informers. Informers name keys; each key is in the work queue at most once and with one worker at a
+//! time; a failure comes back with a backoff; nothing polls. A reconciler observes, decides and executes: the decision is a pure function of
+//! what was observed and of the time, so that a table can test it.
 //!
 //! ```no_run
-//! use controller::{Context, Controller, Kind, Next, ObjectKey, Objects, Reconcile, Result, Target, Watches};
+//! use controller::{
+//!     Context, Controller, ListWatch, ObjectKey, Objects, Outcome, Reconciler, ResourceKind, Result, SharedInformers,
+//! };
+//! use jiff::Timestamp;
 //! use serde::Deserialize;
 //! use serde_json::{Value, json};
 //!
-//! const CONFIG_MAPS: Kind = Kind { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+//! const CONFIG_MAPS: ResourceKind = ResourceKind { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
 //!
-//! /// What is read of a ConfigMap, and nothing else.
+//! /// The part of a ConfigMap that the decision depends on.
 //! #[derive(Deserialize)]
-//! struct Seen {
+//! struct ConfigMap {
 //!     metadata: Metadata,
 //!     #[serde(default)]
 //!     data: std::collections::BTreeMap<String, String>,
@@ -25,74 +28,110 @@
 //!     resource_version: String,
 //! }
 //!
-//! /// What is to be done about it.
+//! /// The decision.
+//! #[derive(Debug, PartialEq)]
 //! enum Step {
-//!     Nothing,
+//!     Keep,
 //!     Greet,
-//! }
-//!
-//! fn decide(seen: &Seen) -> Step {
-//!     if seen.data.contains_key("greeting") { Step::Nothing } else { Step::Greet }
 //! }
 //!
 //! struct Greeter {
 //!     client: kube::Client,
 //! }
 //!
-//! impl Reconcile for Greeter {
-//!     type Key = ObjectKey;
+//! impl Greeter {
+//!     fn objects(&self, key: &ObjectKey) -> Objects {
+//!         Objects::new(&self.client, &CONFIG_MAPS.resource(), key.namespace())
+//!     }
+//! }
 //!
-//!     async fn reconcile(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Next> {
-//!         let objects = Objects::new(&self.client, &CONFIG_MAPS.resource(), key.namespace());
-//!         let Some(seen) = objects.get::<Seen>(&key.name).await? else { return Ok(Next::Done) };
-//!         match decide(&seen) {
-//!             Step::Nothing => {}
-//!             Step::Greet => {
-//!                 // A precondition: what was decided about one state is not done to another.
-//!                 let version = seen.metadata.resource_version;
-//!                 let patch = json!({"metadata": {"resourceVersion": version}, "data": {"greeting": "hello"}});
-//!                 objects.merge::<Value>(&key.name, &patch).await?;
-//!             }
+//! impl Reconciler for Greeter {
+//!     type Key = ObjectKey;
+//!     type Observed = ConfigMap;
+//!     type Step = Step;
+//!
+//!     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<ConfigMap>> {
+//!         self.objects(key).get(&key.name).await
+//!     }
+//!
+//!     fn decide(observed: &ConfigMap, _now: Timestamp) -> Step {
+//!         if observed.data.contains_key("greeting") { Step::Keep } else { Step::Greet }
+//!     }
+//!
+//!     async fn execute(
+//!         &self,
+//!         key: &ObjectKey,
+//!         observed: ConfigMap,
+//!         step: Step,
+//!         _: &Context<ObjectKey>,
+//!     ) -> Result<Outcome> {
+//!         if step == Step::Greet {
+//!             // A precondition: a decision about one version is not executed on another.
+//!             let version = observed.metadata.resource_version;
+//!             let patch = json!({"metadata": {"resourceVersion": version}, "data": {"greeting": "hello"}});
+//!             self.objects(key).merge_patch::<Value>(&key.name, &patch).await?;
 //!         }
-//!         Ok(Next::Done)
+//!         Ok(Outcome::Done)
 //!     }
 //! }
 //!
 //! # async fn start(client: kube::Client, shutdown: process::Shutdown) {
 //! Controller::new("greeter", Greeter { client: client.clone() })
-//!     .watch::<Seen, _>(&Watches::new(client), Target::all(CONFIG_MAPS), |change| [change.key.clone()])
+//!     .watch::<ConfigMap, _>(&SharedInformers::new(client), ListWatch::all(CONFIG_MAPS), |delta| [delta.key.clone()])
 //!     .workers(2)
 //!     .run(shutdown)
 //!     .await;
 //! # }
 //! ```
 //!
-//! A decision that needs many objects takes them from a [`Cache`], which [`Controller::watch_into`] keeps. Watches that come and go
-//! are started from the [`Context`]. Controllers that have the same [`Watches`] share the stream of a type. The client is any `kube::Client`: over the network, or of a server in the same process.
+//! # The other parts
+//!
+//! - [`SharedInformers`]: one list and watch per [`ListWatch`] (a resource, by namespace, label and field selector, whole or metadata only),
+//!   however many controllers have a handler on it. Servers that refuse `sendInitialEvents` are listed in pages. A decision that needs many
+//!   objects takes them from a [`Cache`], which [`Controller::watch_into`] keeps, by key, namespace or [`Index`]. Informers that come and go
+//!   are subscribed from the [`Context`].
+//! - [`WorkQueue`]: changes before the objects of a list, exponential backoff per key, requeue after a time, no starvation. [`Metrics`] shows
+//!   its `workqueue_*` numbers.
+//! - [`Objects`]: a client of one resource with any serde type. [`discovery::Resolver`] finds the resource of a kind at run time. [`Apply`] is
+//!   server-side apply: forced, unforced with [`Error::ApplyConflict`], or as a dry run.
+//! - [`conditions`], [`finalizers`] and [`owners`]: the conventions of status, deletion and garbage collection.
+//! - [`events::Recorder`]: events for people, counted and limited. [`leader`]: one leader of many processes, with an epoch for its writes.
+//! - [`manager`]: a table of controllers that are selected by name, each with a client of its own.
+//!
+//! The client is any `kube::Client`: over the network, in a pod, or of a server in the same process. Work that has to write while it reads
+//! implements [`ReconcileKey`] instead of [`Reconciler`].
 
+mod apply;
 mod cache;
+pub mod conditions;
 mod controller;
 pub mod discovery;
 mod error;
 pub mod events;
-pub mod housekeeping;
+pub mod finalizers;
+mod handler;
+mod informers;
 pub mod leader;
-mod line;
+mod list_watch;
 pub mod manager;
 mod metrics;
 mod objects;
+pub mod owners;
 mod queue;
-mod sources;
-mod watch;
-mod watches;
+mod raw_object;
+mod reconciler;
+mod subscriptions;
 
-pub use cache::Cache;
-pub use controller::{Context, Controller, Next, Reconcile, Run};
+pub use apply::{Apply, FieldConflict};
+pub use cache::{Cache, Index};
+pub use controller::{Context, Controller, Outcome, Run};
 pub use error::{Error, Result};
-pub use line::Line;
-pub use metrics::{Counts, Metrics};
-pub use objects::{Kind, Objects, Page, PageMetadata};
-pub use queue::{Key, Queue};
-pub use sources::{Change, Sources};
-pub use watch::{Event, Listener, ObjectKey, Target};
-pub use watches::Watches;
+pub use handler::{Delta, DeltaHandler, EventHandler, WatchEvent};
+pub use informers::SharedInformers;
+pub use list_watch::ListWatch;
+pub use metrics::{Metrics, QueueMetrics};
+pub use objects::{ObjectKey, Objects, Page, PageMetadata, Pages, ResourceKind};
+pub use queue::{Key, Priority, WorkQueue};
+pub use raw_object::RawObject;
+pub use reconciler::{ReconcileKey, Reconciler};
+pub use subscriptions::Subscriptions;

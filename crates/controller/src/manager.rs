@@ -1,53 +1,37 @@
-//! Many controllers of one process: which of them are on, each with a client of its own.
+//! The manager: runs the selected controllers of a table, each with a client of its own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::Client;
-use process::{Shutdown, pki::Signer, signing::SigningKey};
+use process::Shutdown;
 use tasks::{TaskFailure, Tasks};
 use thiserror::Error;
 
-use crate::{Metrics, Run, Watches};
+use crate::{Metrics, Run, SharedInformers};
 
-/// A controller that can be switched on by its name.
-#[derive(Clone, Copy)]
-pub struct Entry {
+/// A controller that can be selected by its name. `S` is the configuration that all controllers of the process share.
+pub struct Entry<S: 'static> {
     /// Its name.
     pub name: &'static str,
     /// The service account that it acts as.
     pub account: &'static str,
-    /// Puts it together.
-    pub controller: fn(&Setup) -> Box<dyn Run>,
+    /// Constructs it.
+    pub controller: fn(&Setup<S>) -> Box<dyn Run>,
 }
 
-/// What a controller is made from.
-#[derive(Clone)]
-pub struct Setup {
+/// The parts that a controller is constructed from.
+pub struct Setup<S> {
     /// A client that acts as the controller.
     pub client: Client,
     /// A client that acts as the process that runs all of them. It may list and watch everything: some controllers may only write.
     pub manager: Client,
-    /// The watches of that process, which all controllers share.
-    pub watches: Watches,
-    /// What the process knows.
-    pub settings: Arc<Settings>,
+    /// The informers of that process, which all controllers share.
+    pub informers: SharedInformers,
+    /// The configuration of the process.
+    pub settings: Arc<S>,
 }
 
-/// What controllers have to know of the process that they run in.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// The certificates by which clients know the server, as PEM.
-    pub root_ca: String,
-    /// What signs the tokens of service accounts.
-    pub signing_key: Option<Arc<SigningKey>>,
-    /// What signs the certificates of clients.
-    pub signer: Option<Signer>,
-    /// How long a token that an account got by itself may be unused; a year where nobody says.
-    pub unused_tokens: Option<Duration>,
-}
-
-/// Which controllers are on.
+/// The selection of controllers that run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection(Vec<String>);
 
@@ -60,14 +44,14 @@ pub struct UnknownController {
 }
 
 impl Selection {
-    /// Reads a list such as `*`, `-garbage-collector-controller`: the first that says something about a name counts, and
-    /// a star means all others. An empty list is none. `beside` has the names of what the process runs by itself.
+    /// Parses a list such as `*`, `-garbage-collector-controller`: the first item that names a controller counts, and a star means all
+    /// others. An empty list selects none. `beside` has the names of controllers that the process runs by itself.
     ///
     /// # Errors
-    /// When it names a controller that is not there.
-    pub fn new(
+    /// When it names an unknown controller.
+    pub fn new<S>(
         list: &[String],
-        entries: &[Entry],
+        entries: &[Entry<S>],
         beside: &[&'static str],
     ) -> Result<Self, UnknownController> {
         let list: Vec<String> = list.iter().filter(|item| !item.is_empty()).cloned().collect();
@@ -81,7 +65,7 @@ impl Selection {
         Ok(Self(list))
     }
 
-    /// Whether a controller is on.
+    /// Whether a controller is selected.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         let says = |item: &String| match item.strip_prefix('-') {
@@ -97,38 +81,37 @@ impl Selection {
 /// as the process that runs them.
 ///
 /// # Errors
-/// A controller, or a watch that several of them share, that ended before the request.
-pub async fn run(
-    entries: &'static [Entry],
+/// A controller or an informer that ended before the request.
+pub async fn run<S>(
+    entries: &[Entry<S>],
     selection: Selection,
     client: impl Fn(Option<&str>) -> Client + Send,
-    settings: Settings,
+    settings: S,
     metrics: &Metrics,
     shutdown: Shutdown,
 ) -> Result<(), TaskFailure> {
     let settings = Arc::new(settings);
     let (tasks, manager) = (Tasks::default(), client(None));
-    // Who watches is the process, as in Kubernetes: controllers have rights of their own for what they do.
-    let watches = Watches::closed(manager.clone());
+    // As in kube-controller-manager the process lists and watches; controllers write with the rights of their own accounts.
+    let informers = SharedInformers::paused(manager.clone());
     for Entry { name, account, controller } in entries.iter().filter(|entry| selection.is_on(entry.name)) {
         let setup = Setup {
             client: client(Some(account)),
             manager: manager.clone(),
-            watches: watches.clone(),
+            informers: informers.clone(),
             settings: Arc::clone(&settings),
         };
         let controller = controller(&setup);
-        let (counted_as, counts) = controller.counts();
-        metrics.show(counted_as, counts);
+        metrics.show(controller.name(), controller.metrics());
         tasks.start(format!("the controller {name}"), controller.run(shutdown.clone()));
     }
-    watches.open();
+    informers.start();
     tokio::select! {
         // First, because a controller sees the request at the same time and may end before this is polled.
         biased;
         () = shutdown.requested() => {}
         failure = tasks.failed() => return Err(failure),
-        failure = watches.failed() => return Err(failure),
+        failure = informers.failed() => return Err(failure),
     }
     tasks.stop();
     tasks.join().await;
@@ -137,13 +120,16 @@ pub async fn run(
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use futures::FutureExt;
     use futures::future::BoxFuture;
 
     use super::*;
+    use crate::{QueueMetrics, WorkQueue};
 
     fn selection(list: &[&str]) -> Result<Selection, UnknownController> {
-        fn never(_: &Setup) -> Box<dyn Run> {
+        fn never(_: &Setup<()>) -> Box<dyn Run> {
             unreachable!("only names are looked at")
         }
         let entries = ["one", "two"].map(|name| Entry { name, account: name, controller: never });
@@ -178,8 +164,12 @@ mod tests {
     struct Ending(&'static str);
 
     impl Run for Ending {
-        fn counts(&self) -> (&'static str, Arc<crate::metrics::Counts>) {
-            (self.0, Arc::default())
+        fn name(&self) -> Cow<'static, str> {
+            self.0.into()
+        }
+
+        fn metrics(&self) -> QueueMetrics {
+            QueueMetrics(WorkQueue::<u32>::default().measured())
         }
 
         fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, ()> {
@@ -191,7 +181,7 @@ mod tests {
         }
     }
 
-    static ENTRIES: [Entry; 3] = [
+    static ENTRIES: [Entry<()>; 3] = [
         Entry { name: "panics", account: "", controller: |_| Box::new(Ending("panics")) },
         Entry { name: "returns", account: "", controller: |_| Box::new(Ending("returns")) },
         Entry { name: "works", account: "", controller: |_| Box::new(Ending("works")) },
@@ -203,7 +193,7 @@ mod tests {
             Client::try_from(kube::Config::new(http::Uri::from_static("http://[::1]:9"))).unwrap()
         };
         let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
-        run(&ENTRIES, selection, client, Settings::default(), &metrics, shutdown).await
+        run(&ENTRIES, selection, client, (), &metrics, shutdown).await
     }
 
     #[tokio::test]

@@ -1,4 +1,6 @@
-//! The objects of one type in one place, read and written as whatever serde makes of them.
+//! A dynamic client: the objects of one resource, read and written as any type that serde can handle.
+
+use std::marker::PhantomData;
 
 use http::Request;
 use kube::Client;
@@ -6,23 +8,26 @@ use kube::api::{ApiResource, DeleteParams, GetParams, ListParams, Patch, PatchPa
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Apply, Error, Result};
 
-/// A type of the API, known when the program is written.
+/// The number of objects on a page.
+const PAGE: u32 = 500;
+
+/// A kind and its resource, known when the program is written. [`Resolver`](crate::discovery::Resolver) finds others at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
-    /// Its group; empty for the core.
+pub struct ResourceKind {
+    /// Its group; empty for the core group.
     pub group: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// Its name for one object.
+    /// The kind, such as `Pod`.
     pub kind: &'static str,
-    /// Its name in paths.
+    /// The resource, such as `pods`.
     pub plural: &'static str,
 }
 
-impl Kind {
-    /// As the client wants it.
+impl ResourceKind {
+    /// The resource in kube's terms.
     #[must_use]
     pub fn resource(&self) -> ApiResource {
         let Self { group, version, kind, plural } = *self;
@@ -30,8 +35,8 @@ impl Kind {
     }
 }
 
-impl From<Kind> for ApiResource {
-    fn from(kind: Kind) -> Self {
+impl From<ResourceKind> for ApiResource {
+    fn from(kind: ResourceKind) -> Self {
         kind.resource()
     }
 }
@@ -46,7 +51,38 @@ pub(crate) fn path(resource: &ApiResource, namespace: Option<&str>) -> String {
     }
 }
 
-/// The objects of one type, in one namespace or in all.
+/// The namespace and name of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// The namespace; empty for a cluster-scoped object.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl ObjectKey {
+    /// The object of this name in this namespace.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    /// The namespace, if the object is in one.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        (!self.namespace.is_empty()).then_some(&*self.namespace)
+    }
+}
+
+impl std::fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.namespace() {
+            None => f.write_str(&self.name),
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+        }
+    }
+}
+
+/// The objects of one resource, in one namespace or in all.
 #[derive(Clone)]
 pub struct Objects {
     client: Client,
@@ -56,32 +92,32 @@ pub struct Objects {
 /// One page of a list.
 #[derive(Debug, Deserialize)]
 pub struct Page<T> {
-    /// Where the page stands.
+    /// The version of the list and the token of the next page.
     #[serde(default)]
     pub metadata: PageMetadata,
-    /// What is on it.
+    /// The objects.
     #[serde(default = "Vec::new")]
     pub items: Vec<T>,
 }
 
-/// Where a page stands.
+/// The version of a list and the token of its next page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PageMetadata {
-    /// The revision that the whole list shows.
+    /// The resource version that all pages show.
     pub resource_version: String,
-    /// What gets the next page; empty on the last.
+    /// The token of the next page; empty on the last.
     #[serde(rename = "continue")]
     pub continue_token: String,
 }
 
 impl Objects {
-    /// Those of a type in a namespace; in all of them, or of the cluster, without one.
+    /// The objects of a resource in a namespace; in all of them, or of the cluster, without one.
     pub fn new(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> Self {
         Self { client: client.clone(), requests: kube::core::Request::new(path(resource, namespace)) }
     }
 
-    /// One of them, if it is there.
+    /// Gets an object; `None` if there is none.
     ///
     /// # Errors
     /// When the server refuses for another reason, or the object does not fit `T`.
@@ -89,15 +125,19 @@ impl Objects {
         found(self.send(self.requests.get(name, &GetParams::default())?).await)
     }
 
-    /// A part of one of them, such as `scale`, if it is there.
+    /// Gets a subresource, such as `scale`.
     ///
     /// # Errors
     /// As [`Objects::get`].
-    pub async fn get_part<T: DeserializeOwned>(&self, part: &str, name: &str) -> Result<Option<T>> {
-        found(self.send(self.requests.get_subresource(part, name)?).await)
+    pub async fn get_subresource<T: DeserializeOwned>(
+        &self,
+        subresource: &str,
+        name: &str,
+    ) -> Result<Option<T>> {
+        found(self.send(self.requests.get_subresource(subresource, name)?).await)
     }
 
-    /// The metadata of one of them, if it is there.
+    /// Gets the metadata of an object.
     ///
     /// # Errors
     /// As [`Objects::get`].
@@ -105,7 +145,7 @@ impl Objects {
         found(self.send(self.requests.get_metadata(name, &GetParams::default())?).await)
     }
 
-    /// One page of them.
+    /// Lists one page.
     ///
     /// # Errors
     /// When the server refuses, or an object does not fit `T`.
@@ -113,7 +153,7 @@ impl Objects {
         self.send(self.requests.list(selection)?).await
     }
 
-    /// One page of their metadata.
+    /// Lists one page of metadata.
     ///
     /// # Errors
     /// As [`Objects::list`].
@@ -121,7 +161,19 @@ impl Objects {
         self.send(self.requests.list_metadata(selection)?).await
     }
 
-    /// Makes one.
+    /// Lists all pages of a selection, one after the other.
+    #[must_use]
+    pub fn pages<T: DeserializeOwned>(&self, selection: ListParams) -> Pages<'_, T> {
+        Pages { objects: self, next: Some(selection.limit(PAGE)), is_metadata: false, item: PhantomData }
+    }
+
+    /// Lists all pages of metadata, one after the other.
+    #[must_use]
+    pub fn metadata_pages<T: DeserializeOwned>(&self, selection: ListParams) -> Pages<'_, T> {
+        Pages { is_metadata: true, ..self.pages(selection) }
+    }
+
+    /// Creates an object.
     ///
     /// # Errors
     /// When the server refuses.
@@ -129,7 +181,7 @@ impl Objects {
         self.send(self.requests.create(&PostParams::default(), serde_json::to_vec(object)?)?).await
     }
 
-    /// Puts an object in the place of the one that has its name, and its resourceVersion if it says one.
+    /// Updates the object of a name; if the new one has a `resourceVersion`, only that version of it.
     ///
     /// # Errors
     /// When the server refuses.
@@ -141,40 +193,70 @@ impl Objects {
     ///
     /// # Errors
     /// When the server refuses.
-    pub async fn replace_part<T: DeserializeOwned>(
+    pub async fn replace_subresource<T: DeserializeOwned>(
         &self,
-        part: &str,
+        subresource: &str,
         name: &str,
         object: &impl Serialize,
     ) -> Result<T> {
         let body = serde_json::to_vec(object)?;
-        self.send(self.requests.replace_subresource(part, name, &PostParams::default(), body)?).await
+        self.send(self.requests.replace_subresource(subresource, name, &PostParams::default(), body)?).await
     }
 
-    /// Changes some fields of an object by a JSON merge patch.
+    /// Changes an object by a JSON merge patch; a `resourceVersion` or `uid` in it is a precondition.
     ///
     /// # Errors
     /// When the server refuses.
-    pub async fn merge<T: DeserializeOwned>(&self, name: &str, patch: &impl Serialize) -> Result<T> {
+    pub async fn merge_patch<T: DeserializeOwned>(&self, name: &str, patch: &impl Serialize) -> Result<T> {
         let patch = Patch::Merge(patch);
         self.send(self.requests.patch(name, &PatchParams::default(), &patch)?).await
     }
 
-    /// Applies an object as a manager that takes the fields over that others have.
+    /// As [`Objects::merge_patch`], for a subresource such as `status`.
     ///
     /// # Errors
     /// When the server refuses.
+    pub async fn merge_patch_subresource<T: DeserializeOwned>(
+        &self,
+        subresource: &str,
+        name: &str,
+        patch: &impl Serialize,
+    ) -> Result<T> {
+        let (how, patch) = (PatchParams::default(), Patch::Merge(patch));
+        self.send(self.requests.patch_subresource(subresource, name, &how, &patch)?).await
+    }
+
+    /// Server-side apply.
+    ///
+    /// # Errors
+    /// [`Error::ApplyConflict`] when other managers own some of the fields and the apply is not forced; when the server refuses.
     pub async fn apply<T: DeserializeOwned>(
         &self,
         name: &str,
-        manager: &str,
+        how: &Apply<'_>,
         object: &impl Serialize,
     ) -> Result<T> {
-        let how = PatchParams::apply(manager).force();
-        self.send(self.requests.patch(name, &how, &Patch::Apply(object))?).await
+        let request = self.requests.patch(name, &how.params(), &Patch::Apply(object))?;
+        self.send(request).await.map_err(Error::into_apply_conflict)
     }
 
-    /// Deletes one, or begins its deletion. False if it is gone already.
+    /// As [`Objects::apply`], for a subresource such as `status`.
+    ///
+    /// # Errors
+    /// As [`Objects::apply`].
+    pub async fn apply_subresource<T: DeserializeOwned>(
+        &self,
+        subresource: &str,
+        name: &str,
+        how: &Apply<'_>,
+        object: &impl Serialize,
+    ) -> Result<T> {
+        let patch = Patch::Apply(object);
+        let request = self.requests.patch_subresource(subresource, name, &how.params(), &patch)?;
+        self.send(request).await.map_err(Error::into_apply_conflict)
+    }
+
+    /// Deletes an object, or begins its deletion. False if there is none.
     ///
     /// # Errors
     /// When the server refuses, or a precondition does not hold.
@@ -182,11 +264,11 @@ impl Objects {
         Ok(found(self.call(self.requests.delete(name, how)?).await)?.is_some())
     }
 
-    /// Deletes all of a selection, or begins their deletion.
+    /// Deletes all objects of a selection, or begins their deletion.
     ///
     /// # Errors
     /// When the server refuses.
-    pub async fn delete_all(&self, how: &DeleteParams, selection: &ListParams) -> Result<()> {
+    pub async fn delete_collection(&self, how: &DeleteParams, selection: &ListParams) -> Result<()> {
         self.call(self.requests.delete_collection(how, selection)?).await
     }
 
@@ -194,23 +276,65 @@ impl Objects {
         Ok(self.client.request(request).await?)
     }
 
-    /// Sends a request whose answer is of no interest, if it is no refusal.
+    /// Sends a request whose answer matters only if it is an error.
     async fn call(&self, request: Request<Vec<u8>>) -> Result<()> {
         let answer = self.client.send(request.map(Into::into)).await?;
-        if answer.status().is_success() { Ok(()) } else { Err(refusal(answer).await) }
+        if answer.status().is_success() { Ok(()) } else { Err(api_error(answer).await) }
     }
 }
 
-/// What a server says when it refuses.
-pub(crate) async fn refusal(answer: http::Response<kube::client::Body>) -> Error {
+/// The pages of a list, which all show the resource version of the first.
+pub struct Pages<'a, T> {
+    objects: &'a Objects,
+    /// The request for the next page.
+    next: Option<ListParams>,
+    is_metadata: bool,
+    item: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Pages<'_, T> {
+    /// The objects of the next page; `None` behind the last.
+    ///
+    /// # Errors
+    /// When the server refuses. A list that takes longer than the server keeps its version ends with [`Error::is_expired`]: the caller
+    /// has to begin anew, because what it made of earlier pages no longer fits to later ones.
+    pub async fn next(&mut self) -> Result<Option<Vec<T>>> {
+        let Some(mut selection) = self.next.take() else { return Ok(None) };
+        let page = match self.is_metadata {
+            true => self.objects.list_metadata(&selection).await?,
+            false => self.objects.list(&selection).await?,
+        };
+        let Page { metadata: PageMetadata { continue_token, .. }, items } = page;
+        if !continue_token.is_empty() {
+            selection.continue_token = Some(continue_token);
+            self.next = Some(selection);
+        }
+        Ok(Some(items))
+    }
+
+    /// The objects of all pages.
+    ///
+    /// # Errors
+    /// As [`Pages::next`].
+    pub async fn all(mut self) -> Result<Vec<T>> {
+        let mut all = Vec::new();
+        while let Some(page) = self.next().await? {
+            all.extend(page);
+        }
+        Ok(all)
+    }
+}
+
+/// The error of an answer without success.
+pub(crate) async fn api_error(answer: http::Response<kube::client::Body>) -> Error {
     let code = answer.status().as_u16();
     let bytes = match answer.into_body().collect_bytes().await {
         Ok(bytes) => bytes,
         Err(error) => return error.into(),
     };
-    let said: Option<kube::core::Status> = serde_json::from_slice(&bytes).ok();
+    let status: Option<kube::core::Status> = serde_json::from_slice(&bytes).ok();
     let text = || kube::core::Status::failure(&String::from_utf8_lossy(&bytes), "");
-    Error::Refused(said.unwrap_or_else(text).with_code(code).boxed())
+    Error::Api(status.unwrap_or_else(text).with_code(code).boxed())
 }
 
 fn found<T>(answer: Result<T>) -> Result<Option<T>> {

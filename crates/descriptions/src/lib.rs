@@ -1,18 +1,19 @@
-//! What the types and fields of Kubernetes mean, in the words of the dependency that knows them: `kubectl explain` shows them.
+//! Descriptions of Kubernetes' types and fields, as `kubectl explain` and OpenAPI documents show them.
 //!
-//! They are taken from `k8s-openapi` when this crate is built, and kept compressed: whoever needs them unpacks them for as long.
+//! The build script takes them from `k8s-openapi` and compresses them. Callers unpack them and drop them
+//! after use, because the unpacked text takes a megabyte.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// All descriptions, unpacked: one text, and where the lines of each type are in it.
+/// All descriptions, unpacked: one text, and the range of each type in it.
 pub struct Descriptions {
     text: String,
     types: HashMap<String, Range<usize>>,
 }
 
 impl Descriptions {
-    /// Unpacks them, which takes some milliseconds and a megabyte.
+    /// Unpacks the descriptions, which takes some milliseconds and a megabyte.
     pub fn unpack() -> Self {
         let packed = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions"));
         let text = miniz_oxide::inflate::decompress_to_vec(packed).expect("the build packed it");
@@ -38,13 +39,13 @@ impl Descriptions {
         Self { text, types }
     }
 
-    /// What a type is, by its OpenAPI name such as `io.k8s.api.core.v1.Pod`.
+    /// The description of a type, by its OpenAPI name such as `io.k8s.api.core.v1.Pod`.
     pub fn of_type(&self, name: &str) -> Option<String> {
         let mut lines = self.lines_of(name);
         described(lines.next()?.strip_prefix(name)?)
     }
 
-    /// What a field of a type means.
+    /// The description of a field of a type.
     pub fn of_field(&self, of: &str, field: &str) -> Option<String> {
         let mut lines = self.lines_of(of).filter_map(|line| line.strip_prefix(' ')?.strip_prefix(field));
         described(lines.find(|rest| rest.starts_with('\t'))?)
@@ -56,12 +57,12 @@ impl Descriptions {
     }
 }
 
-/// What stands behind the name, if anything does.
+/// The text behind the tab, or `None` if it is empty.
 fn described(rest: &str) -> Option<String> {
     rest.strip_prefix('\t').filter(|text| !text.is_empty()).map(unescape)
 }
 
-/// The build writes line breaks as `\n`, and what looks like that as `\\n`.
+/// Reverts the escapes of the build script: `\n` for a line break, `\\` for a backslash.
 fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();

@@ -16,8 +16,8 @@ use self::messages::{
 use crate::Revision;
 
 pub use field::{FieldError, FieldErrorKind, Path};
-pub(crate) use quoting::display_number;
-pub use quoting::{is_printable, quote};
+pub use lexical::{is_printable, quote};
+pub use quoting::display_number;
 
 /// Why a request failed. Displays as the message that clients see; the core group is the empty text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -1,32 +1,23 @@
-//! The vocabulary of a Kubernetes API: keys, revisions, objects, selectors, patches, errors.
+//! The vocabulary of a Kubernetes API: keys, revisions, names, JSON, objects, conditions, selectors, errors.
 //!
-//! Everything here is a plain function or a plain value: no I/O, no async, no clock that was not passed in.
+//! Everything here is a plain function or a plain value: no I/O, no async, no clock that was not passed in. The rules of
+//! Kubernetes' kinds and of CRDs are in the crate `kinds`.
 
-pub mod admission;
-pub mod apply;
+pub mod address;
 pub mod attributes;
-pub mod audit;
-pub mod conversion;
+pub mod condition;
 pub mod encoded;
 pub mod error;
 pub mod json;
 pub mod key;
-pub mod kinds;
 pub mod names;
-pub mod patch;
-pub mod pod_security;
-pub mod policies;
-pub mod protobuf;
-pub mod rbac;
-pub mod resources;
+pub mod object;
 pub mod revision;
-pub mod schema;
 pub mod selector;
-pub mod structural;
-pub mod validation;
 
 pub use attributes::Attributes;
 pub use encoded::Encoded;
 pub use key::{ObjectKey, Resource, Uid};
+pub use object::Object;
 pub use revision::Revision;
 pub use selector::Selector;

@@ -1,4 +1,5 @@
-//! The list of differences that are there on purpose, each with its reason. What is on it for nothing has to go.
+//! The list of intended differences from Kubernetes, each with its reason. An entry that matches nothing
+//! fails the test.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use crate::compare::Difference;
 use crate::files::CONTROLLERS;
 
-/// A difference that is there on purpose.
+/// An intended difference.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
@@ -17,9 +18,9 @@ pub struct Allowed {
     pub case: String,
     /// A JSON pointer into the answer; `*` stands for any text.
     pub at: String,
-    /// Why it is better, or not there yet.
+    /// The reason: better than Kubernetes, or not implemented yet.
     pub why: String,
-    /// How many cases it excuses: a pattern states it, so that a new difference does not hide behind it.
+    /// The number of cases it excuses, so that a new difference cannot hide behind a pattern.
     #[serde(default = "one")]
     pub cases: usize,
     #[serde(skip)]
@@ -30,22 +31,27 @@ fn one() -> usize {
     1
 }
 
-/// All of them.
+/// All intended differences.
 pub struct AllowedDifferences(Vec<Allowed>);
 
 impl AllowedDifferences {
-    /// Reads the list.
+    /// Parses the list.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// When the list is malformed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parsed = parse_yaml(text.as_bytes()).map_err(|error| error.to_string())?;
         serde_json::from_value(parsed.value).map(Self).map_err(|error| error.to_string())
     }
 
-    /// Whether a difference of this case is on the list.
+    /// The number of cases that all entries excuse together.
+    pub fn cases(&self) -> usize {
+        self.0.iter().map(|entry| entry.cases).sum()
+    }
+
+    /// Whether the list allows a difference of this case.
     pub fn allow(&self, case: &str, difference: &Difference) -> bool {
-        // Every entry that fits counts as used: an entry for one case may stand beside one for all.
+        // All matching entries count as used: an entry for one case may be beside one for all.
         let fits = |entry: &&Allowed| matches(&entry.case, case) && matches(&entry.at, &difference.at);
         let mut is_allowed = false;
         for entry in self.0.iter().filter(fits) {
@@ -55,8 +61,8 @@ impl AllowedDifferences {
         is_allowed
     }
 
-    /// A sentence about each entry that does not excuse as many cases as it states, of those about scripts with controllers or of the
-    /// others.
+    /// A sentence for each entry whose number of excused cases is wrong, among the entries about scripts with
+    /// controllers or among the rest.
     pub fn miscounted(&self, controllers: bool) -> Vec<String> {
         let concerns = |entry: &&Allowed| entry.case.starts_with(CONTROLLERS) == controllers;
         let sentence = |entry: &Allowed| {
@@ -71,7 +77,7 @@ impl AllowedDifferences {
     }
 }
 
-/// Whether a text has the form of a pattern with `*`.
+/// Whether a text matches a pattern with `*`.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(tail) = text.strip_prefix(start) else { return false };

@@ -1,4 +1,4 @@
-//! Recorded answers: by the name of their case, in a file beside the script.
+//! Recorded answers, by case name, in a file beside the script.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ pub type Answers = BTreeMap<String, Value>;
 const HEADING: &str =
     "# What kube-apiserver answers. Not edited by hand: `cargo xtask oracle record` writes it.\n";
 
-/// What a reader wants to know first.
+/// The order of an answer's fields in the file.
 const ORDER: [&str; 6] = ["code", "headers", "body", "text", "events", "protobuf"];
 
-/// Reads a file of answers.
+/// Parses a file of answers.
 ///
 /// # Errors
-/// It is none.
+/// When the file is malformed.
 pub fn read_answers(text: &str) -> Result<Answers, String> {
     let parsed = parse_yaml(text.as_bytes()).map_err(|error| error.to_string())?;
     serde_json::from_value(parsed.value).map_err(|error| error.to_string())
 }
 
-/// Writes a file of answers, in the order of the script.
+/// Formats a file of answers, in the order of the script.
 pub fn write_answers(script: &Script, answers: &Answers) -> String {
     let mut out = HEADING.to_owned();
     for case in &script.cases {

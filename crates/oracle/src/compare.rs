@@ -1,22 +1,22 @@
-//! Two answers side by side.
+//! Comparison of two answers.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
 
-/// A place where two answers differ.
+/// A difference between two answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// A JSON pointer into the answer.
     pub at: String,
-    /// What Kubernetes says; `None` for nothing.
+    /// Kubernetes' value; `None` if it is absent.
     pub expected: Option<Value>,
-    /// What was said here.
+    /// Orlop's value; `None` if it is absent.
     pub found: Option<Value>,
 }
 
-/// More of a value is not worth reading.
+/// The number of characters of a value that a report shows.
 const SHOWN: usize = 600;
 
 impl fmt::Display for Difference {
@@ -34,7 +34,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Every place where an answer differs from the recorded one.
+/// All differences of an answer from the recorded one.
 pub fn compare(expected: &Value, found: &Value) -> Vec<Difference> {
     let mut differences = Vec::new();
     walk(String::new(), Some(expected), Some(found), &mut differences);
@@ -67,10 +67,11 @@ fn walk(at: String, expected: Option<&Value>, found: Option<&Value>, out: &mut V
     }
 }
 
-/// The entries of a list with their names.
+/// List entries with their names.
 type Named<'a> = Vec<(&'a str, &'a Value)>;
 
-/// Lists whose entries all have a name of their own: they are compared by name, so that one entry more or less is one difference.
+/// Names the entries of two lists, if every entry has a unique name. Such lists are compared by name, so that
+/// one additional entry is one difference.
 fn named<'a>(a: &'a [Value], b: &'a [Value]) -> Option<(Named<'a>, Named<'a>)> {
     const NAMES: [&str; 5] = ["/resource", "/subresource", "/name", "/version", "/metadata/name"];
     let by = |list: &'a [Value], pointer: &str| -> Option<Named<'a>> {

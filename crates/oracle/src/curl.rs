@@ -1,14 +1,14 @@
-//! HTTP by way of curl, which speaks TLS to a server whose certificate nobody signed, and needs no crate.
+//! An HTTP client that runs curl, which accepts a self-signed certificate and needs no further crate.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use oracle::{Request, Response};
 
-/// No answer of a script takes longer.
+/// The time limit of a request.
 const SECONDS: &str = "20";
 
-/// A server, and who asks it.
+/// A server and the caller's credentials.
 pub struct Curl {
     url: String,
     token: String,
@@ -19,7 +19,7 @@ impl Curl {
         Self { url: url.trim_end_matches('/').to_owned(), token: token.to_owned() }
     }
 
-    /// Sends a request and reads the answer, or as many lines of it as are wanted.
+    /// Sends a request and reads the response, or the requested number of its lines.
     pub fn send(&self, request: &Request) -> Result<Response, String> {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--insecure", "--no-buffer", "--include", "--http1.1"])
@@ -32,7 +32,7 @@ impl Curl {
             curl.arg("--head");
         }
         for name in ["accept", "content-type"] {
-            // Without this curl would send values of its own.
+            // An empty header keeps curl from sending its own value.
             if !request.headers.iter().any(|(key, value)| key == name && !value.is_empty()) {
                 curl.args(["--header", &format!("{name}:")]);
             }
@@ -51,11 +51,11 @@ impl Curl {
             .spawn()
             .map_err(|error| format!("curl cannot be run: {error}"))?;
         let failed = |error: std::io::Error| format!("{}: {error}", request.path);
-        // Dropped at once, so that curl sees the end of the body.
+        // Closing standard input ends the body.
         child.stdin.take().map_or(Ok(()), |mut input| input.write_all(&request.body)).map_err(failed)?;
         let output = child.stdout.take().ok_or("curl has no output")?;
         let response = read(BufReader::new(output), request.lines).map_err(failed);
-        // A stream of events would go on; of a whole answer there is nothing left to read.
+        // A watch would not end by itself; a complete answer has been read.
         child.kill().map_err(failed)?;
         child.wait().map_err(failed)?;
         response
@@ -79,7 +79,7 @@ fn read(mut output: impl BufRead, lines: Option<usize>) -> std::io::Result<Respo
         }
     }
     if response.code == 0 {
-        return Err(std::io::Error::other("the server does not answer"));
+        return Err(std::io::Error::other("the server sent no answer"));
     }
     match lines {
         Some(lines) if response.code == 200 => {

@@ -1,7 +1,7 @@
-//! The audit log of the server, for scripts that are about it.
+//! The audit log of the server, for scripts about it.
 //!
-//! `GET /audit/seen` gives the events of requests that have a name of their own in the header `audit-id`, `DELETE /audit/seen`
-//! forgets them.
+//! `GET /audit/seen` returns the events of requests whose header `audit-id` the script chose, `DELETE
+//! /audit/seen` clears them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,32 +13,32 @@ use crate::run::{Request, Response};
 
 const SEEN: &str = "/audit/seen";
 
-/// A log in a file.
-pub struct Events {
+/// An audit log file.
+pub struct AuditEvents {
     path: PathBuf,
-    /// How many of its events are forgotten.
+    /// The number of cleared events.
     forgotten: AtomicUsize,
 }
 
-impl Events {
-    /// The events in this file.
+impl AuditEvents {
+    /// Reads events from this file.
     pub fn new(path: PathBuf) -> Self {
         Self { path, forgotten: AtomicUsize::new(0) }
     }
 
-    /// Whether a request is about the log.
-    pub fn are_meant(request: &Request) -> bool {
+    /// Whether a request is for the audit log and not for the API server.
+    pub fn handles(request: &Request) -> bool {
         request.path == SEEN
     }
 
-    /// The answer to a request that is not meant for the API server.
-    pub fn own(&self, request: &Request) -> Option<Response> {
-        if !Self::are_meant(request) {
+    /// Answers a request for the audit log; `None` for other requests.
+    pub fn answer(&self, request: &Request) -> Option<Response> {
+        if !Self::handles(request) {
             return None;
         }
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        // Who gave a request no name cannot know the one that it got.
+        // An id that the server generated is a UID; only ids from the script are returned.
         let named: Vec<Value> =
             events.filter(|event| event["auditID"].as_str().is_some_and(|id| !is_uid(id))).collect();
         let from = self.forgotten.load(Ordering::Relaxed);

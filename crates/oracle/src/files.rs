@@ -1,4 +1,4 @@
-//! Where scripts and answers are kept: `fixtures/oracle/AREA/NAME.yaml` and, beside it, `NAME.answers.yaml`.
+//! Fixture files: `fixtures/oracle/AREA/NAME.yaml` and, beside it, `NAME.answers.yaml`.
 
 use std::fs;
 use std::io;
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 
 use crate::script::Script;
 
-/// A script's files.
+/// The files of a script.
 #[derive(Clone, Debug)]
 pub struct Fixture {
     /// `AREA/NAME`.
     pub name: String,
-    /// What a person wrote.
+    /// The path of the script.
     pub script: PathBuf,
-    /// What was recorded.
+    /// The path of the recorded answers.
     pub answers: PathBuf,
 }
 
-/// The areas of scripts that are about what controllers do begin like this.
+/// The prefix of areas whose scripts need controllers.
 pub(crate) const CONTROLLERS: &str = "controllers-";
 
 const ANSWERS: &str = ".answers.yaml";
 
 impl Fixture {
-    /// The script, and its text.
+    /// Reads the script; also returns its text.
     ///
     /// # Errors
-    /// What is wrong with it, in words for its author.
+    /// The problem, worded for the author of the script.
     pub fn read(&self) -> Result<(Script, String), String> {
         let named = |problem: &dyn std::fmt::Display| format!("{}: {problem}", self.name);
         let source = fs::read_to_string(&self.script).map_err(|error| named(&error))?;
         let script = Script::parse(&source).map_err(|problem| named(&problem))?;
         if script.controllers != self.name.starts_with(CONTROLLERS) {
-            return Err(named(&format!("`controllers: true` and an area {CONTROLLERS}* go together")));
+            return Err(named(&format!("`controllers: true` and an area {CONTROLLERS}* require each other")));
         }
         Ok((script, source))
     }
@@ -43,15 +43,15 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/oracle")
 }
 
-/// The list of differences on purpose.
+/// The list of intended differences.
 pub fn allow_list() -> PathBuf {
     folder().join("allowed.yaml")
 }
 
-/// Every script whose name contains the filter, in the order of their names.
+/// All scripts whose name contains the filter, sorted by name.
 ///
 /// # Errors
-/// A folder cannot be read.
+/// When a folder cannot be read.
 pub fn fixtures(filter: &str) -> io::Result<Vec<Fixture>> {
     let mut found = Vec::new();
     for area in fs::read_dir(folder())? {

@@ -1,7 +1,7 @@
-//! A webhook for scripts: a server that answers as a script says, and shows what it was sent.
+//! A webhook server for scripts: it gives the answers that the script states and records the requests.
 //!
-//! Scripts call it `https://hook.invalid/NAME`, with the authority [`BUNDLE`], where NAME is that of one of their `hooks`; where it
-//! really is differs from run to run.
+//! Scripts call it `https://hook.invalid/NAME` with the CA bundle [`BUNDLE`], where NAME is one of their
+//! `hooks`. [`Hooks::with_address`] replaces both by the real address and CA of the run.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -20,14 +20,14 @@ use serde_json::{Value, json};
 use crate::run::{Request, Response};
 
 const HOST: &str = "hook.invalid";
-/// What stands for the authority of the webhook in scripts: the word HOOK.
+/// The placeholder for the webhook's CA bundle in scripts: the word HOOK.
 const BUNDLE: &str = "SE9PSw==";
-/// Where scripts read, and forget, what the webhook was sent.
+/// The path at which scripts read and clear the recorded webhook requests.
 const SEEN: &str = "/hooks/seen";
-/// Nobody sends half a request for longer.
+/// The time limit for receiving a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running webhook; it ends with this value.
+/// A running webhook server; it stops when this value is dropped.
 pub struct Hooks {
     address: SocketAddr,
     bundle: String,
@@ -43,12 +43,12 @@ struct Shared {
 }
 
 impl Hooks {
-    /// A webhook that answers like this, by the names that paths have.
+    /// Starts a webhook server with these answers, by name.
     ///
     /// # Errors
-    /// Why it cannot be started.
+    /// When the server cannot be started.
     pub fn start(answers: &BTreeMap<String, Value>) -> Result<Self, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("the webhook cannot be started: {error}");
+        let failed = |error: &dyn std::fmt::Display| format!("cannot start the webhook server: {error}");
         let names = vec!["127.0.0.1".to_owned()];
         let own = rcgen::generate_simple_self_signed(names).map_err(|error| failed(&error))?;
         let key = PrivateKeyDer::Pkcs8(own.signing_key.serialize_der().into());
@@ -85,13 +85,13 @@ impl Hooks {
         })
     }
 
-    /// The answer to a request that is not meant for the API server.
-    pub fn own(&self, request: &Request) -> Option<Response> {
+    /// Answers a request for the recorded webhook requests; `None` for other requests.
+    pub fn answer(&self, request: &Request) -> Option<Response> {
         if request.path != SEEN {
             return None;
         }
         let mut seen = std::mem::take(&mut *self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner));
-        // Webhooks that only look are asked all at once.
+        // The API server calls validating webhooks concurrently, so the order is not defined.
         seen.sort_by(|a, b| a.0.cmp(&b.0));
         let reviews: Vec<Value> =
             seen.into_iter().map(|(name, review)| json!({"hook": name, "review": review})).collect();
@@ -100,9 +100,9 @@ impl Hooks {
         Some(Response { code: 200, headers, body: body.to_string().into_bytes() })
     }
 
-    /// A request with the real place of the webhook in it.
+    /// Replaces the placeholders in a request by the webhook's real address and CA.
     #[must_use]
-    pub fn outward(&self, mut request: Request) -> Request {
+    pub fn with_address(&self, mut request: Request) -> Request {
         if let Ok(text) = std::str::from_utf8(&request.body) {
             let text = text.replace(HOST, &self.address.to_string()).replace(BUNDLE, &self.bundle);
             request.body = text.into_bytes();
@@ -110,9 +110,9 @@ impl Hooks {
         request
     }
 
-    /// An answer without it.
+    /// Replaces the webhook's real address and CA in a response by the placeholders.
     #[must_use]
-    pub fn inward(&self, mut response: Response) -> Response {
+    pub fn without_address(&self, mut response: Response) -> Response {
         let hide = |text: &str| text.replace(&self.address.to_string(), HOST).replace(&self.bundle, BUNDLE);
         if let Ok(text) = std::str::from_utf8(&response.body) {
             response.body = hide(text).into_bytes();
@@ -125,14 +125,14 @@ impl Hooks {
 impl Drop for Hooks {
     fn drop(&mut self) {
         self.shared.has_ended.store(true, Ordering::Relaxed);
-        // The server waits for a connection.
+        // Wakes the accept loop.
         let _ = TcpStream::connect(self.address);
         let _ = self.server.take().map(JoinHandle::join);
     }
 }
 
 impl Shared {
-    /// One request on a connection of its own.
+    /// Serves one request on a connection.
     fn serve(&self, stream: TcpStream) {
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let Ok(tls) = ServerConnection::new(self.tls.clone()) else { return };
@@ -151,8 +151,8 @@ impl Shared {
         let _ = stream.flush();
     }
 
-    /// A response of a script: `http` is the code of the answer, `text` all of its body, `patch` a list of steps, `review` what
-    /// stands beside the response; the rest goes into the response.
+    /// Builds the answer of a script: `http` is the status code, `text` a literal body, `patch` a JSON patch,
+    /// `review` fields of the review; all other fields go into the response.
     fn answer(&self, name: &str, review: &Value) -> (u64, String) {
         let Some(Value::Object(said)) = self.answers.get(name) else { return (404, String::new()) };
         let code = said.get("http").and_then(Value::as_u64).unwrap_or(200);
@@ -179,7 +179,7 @@ impl Shared {
     }
 }
 
-/// The last part of the path of a request, and its body.
+/// The last segment of a request's path, and its body.
 fn read(stream: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
     let (mut line, mut length) = (String::new(), 0);
     stream.read_line(&mut line).ok()?;

@@ -1,8 +1,9 @@
-//! Request scripts, and what a real kube-apiserver answers to them.
+//! Request scripts and the answers of a real kube-apiserver to them.
 //!
-//! A script is a file of requests that a person writes; beside it stands a file with the answers that were recorded. Whoever plays
-//! a script takes requests from a [`Run`] and gives it responses: the recorder those of a real server, the test of the API server
-//! those of Orlop. What differs between two runs of the same server, such as times and uids, is [masked](mask).
+//! A script is a hand-written file of requests; a file beside it has the recorded answers. A player takes
+//! requests from a [`Run`] and passes responses back: the recorder those of a real server, the test of the
+//! API server those of Orlop. Values that differ between two runs of one server, such as times and uids, are
+//! [masked](mask).
 
 mod allowed;
 mod answers;
@@ -22,9 +23,9 @@ mod yaml;
 pub use allowed::{Allowed, AllowedDifferences};
 pub use answers::{Answers, read_answers, write_answers};
 pub use compare::{Difference, compare};
-pub use events::Events;
+pub use events::AuditEvents;
 pub use files::{Fixture, allow_list, fixtures, folder};
 pub use hooks::Hooks;
 pub use replay::Replay;
 pub use run::{NAMESPACE, Request, Response, Run, preparation};
-pub use script::{Case, Script, Setting};
+pub use script::{Case, Script, ServerSettings};

@@ -1,4 +1,4 @@
-//! The recorder: plays scripts against a real kube-apiserver and writes down what it answers.
+//! The recorder: plays scripts against a real kube-apiserver and records its answers.
 
 mod curl;
 mod reference;
@@ -9,20 +9,20 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use oracle::{Events, Fixture, Hooks, NAMESPACE, Request, Response, Run, Script, Setting};
+use oracle::{AuditEvents, Fixture, Hooks, NAMESPACE, Request, Response, Run, Script, ServerSettings};
 use serde_json::Value;
 
 use curl::Curl;
-use reference::Reference;
+use reference::ReferenceServer;
 
 const NAMESPACES: &str = "/api/v1/namespaces/";
 
-/// How long to wait before a request is made again.
+/// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often it is made again until a namespace is gone.
+/// The number of attempts until a namespace is gone.
 const PAUSES: usize = 1200;
 
-/// Who is asked, and which scripts.
+/// The server to ask and the scripts to play.
 #[derive(Default)]
 struct Arguments<'a> {
     filter: &'a str,
@@ -50,22 +50,22 @@ fn main() -> ExitCode {
 fn record(arguments: &Arguments<'_>) -> Result<(), String> {
     let fixtures = oracle::fixtures(arguments.filter).map_err(|error| error.to_string())?;
     if fixtures.is_empty() {
-        return Err(format!("no script is called {:?}", arguments.filter));
+        return Err(format!("no script name contains {:?}", arguments.filter));
     }
-    // Scripts that ask for something else than the others ask a server of their own.
-    let mut by_server: BTreeMap<Setting, Vec<&Fixture>> = BTreeMap::new();
+    // Scripts with special server settings need a server of their own.
+    let mut by_server: BTreeMap<ServerSettings, Vec<&Fixture>> = BTreeMap::new();
     for fixture in &fixtures {
         let script = fixture.read()?.0;
         by_server.entry(script.setting()).or_default().push(fixture);
     }
     let mut failed = Vec::new();
     for (setting, fixtures) in by_server {
-        let start = |folder| Reference::start(Path::new(folder), &setting);
+        let start = |folder| ReferenceServer::start(Path::new(folder), &setting);
         let reference = arguments.assets.map(start).transpose()?;
         let server = match (&reference, arguments.server) {
             (Some(reference), None) => Curl::new(&reference.url, &reference.token),
             (None, Some(url)) => Curl::new(url, arguments.token.ok_or("--server needs --token")?),
-            _ => return Err("a real server is asked: give one of --assets and --server".to_owned()),
+            _ => return Err("give a server: either --assets or --server".to_owned()),
         };
         for fixture in fixtures {
             let events = reference.as_ref().and_then(|reference| reference.events.as_ref());
@@ -90,22 +90,22 @@ fn parse<'a>(arguments: &[&'a str]) -> Result<Arguments<'a>, String> {
                 parsed.filter = filter;
                 continue;
             }
-            other => return Err(format!("`{other}` means nothing here")),
+            other => return Err(format!("unknown argument `{other}`")),
         };
         *place = Some(rest.next().ok_or_else(|| format!("{argument} needs a value"))?);
     }
     Ok(parsed)
 }
 
-/// Plays one script from the beginning to the end, writes its answers, and leaves nothing behind.
-fn record_script(server: &Curl, events: Option<&Events>, fixture: &Fixture) -> Result<usize, String> {
+/// Plays a script, writes its answers, and deletes the objects it created.
+fn record_script(server: &Curl, events: Option<&AuditEvents>, fixture: &Fixture) -> Result<usize, String> {
     let (script, source) = fixture.read()?;
     let mut made = vec![format!("{NAMESPACES}{NAMESPACE}")];
     clean(server, &made, script.controllers)?;
     for request in oracle::preparation() {
         note(&mut made, &request, &server.send(&request)?);
     }
-    let played = play((server, events), &script, &source, &mut made);
+    let played = play(server, events, &script, &source, &mut made);
     clean(server, &made, script.controllers)?;
     let answers = played?;
     fs::write(&fixture.answers, oracle::write_answers(&script, &answers))
@@ -114,7 +114,8 @@ fn record_script(server: &Curl, events: Option<&Events>, fixture: &Fixture) -> R
 }
 
 fn play(
-    (server, events): (&Curl, Option<&Events>),
+    server: &Curl,
+    events: Option<&AuditEvents>,
     script: &Script,
     source: &str,
     made: &mut Vec<String>,
@@ -122,11 +123,11 @@ fn play(
     let hooks = Hooks::start(&script.hooks)?;
     let mut run = Run::new(script, source, jiff::Timestamp::now());
     while let Some(request) = run.request() {
-        let request = hooks.outward(request?);
-        let own = hooks.own(&request).or_else(|| events?.own(&request));
+        let request = hooks.with_address(request?);
+        let own = hooks.answer(&request).or_else(|| events?.answer(&request));
         let response = match own {
             Some(response) => response,
-            None => hooks.inward(server.send(&request)?),
+            None => hooks.without_address(server.send(&request)?),
         };
         note(made, &request, &response);
         run.respond(&response)?;
@@ -142,7 +143,7 @@ fn pause() {
     std::thread::sleep(PAUSE);
 }
 
-/// Remembers an object that was made.
+/// Records the path of a created object.
 fn note(made: &mut Vec<String>, request: &Request, response: &Response) {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     if response.code != 201 || query.contains("dryRun") {
@@ -156,7 +157,7 @@ fn note(made: &mut Vec<String>, request: &Request, response: &Response) {
     });
 }
 
-/// Asks until there is nothing any more.
+/// Repeats a request until its object is not found.
 fn wait_for_the_end(server: &Curl, request: &Request) -> Result<(), String> {
     for _ in 0..PAUSES {
         if server.send(request)?.code == 404 {
@@ -164,10 +165,11 @@ fn wait_for_the_end(server: &Curl, request: &Request) -> Result<(), String> {
         }
         pause();
     }
-    Err(format!("{} does not end", request.path))
+    Err(format!("{} still exists", request.path))
 }
 
-/// Deletes what a script made, the youngest first, whatever holds it back. Where there are controllers, they empty namespaces.
+/// Deletes the objects that a script created, newest first, and removes their finalizers. Controllers, if
+/// any, empty namespaces.
 fn clean(server: &Curl, made: &[String], controllers: bool) -> Result<(), String> {
     for path in made.iter().rev() {
         let request = |method, path: String, media_type: &str, body: &str| Request {

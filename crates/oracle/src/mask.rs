@@ -1,9 +1,9 @@
-//! Masks over what differs between two runs of the same script: uids, revisions, times, ages, certificates, names that the server
-//! made up.
+//! Masks for values that differ between two runs of a script: uids, revisions, times, ages, certificates,
+//! generated names.
 //!
-//! Values that mean something are numbered in the order in which they appear, so that it shows whether two places have the same
-//! one: `$uid1`, `$rv2`, `web-$made1`. The others become `$time`, `$age`, `$rv`. Lists of objects whose names were made up are
-//! sorted by what else is in them.
+//! Values with an identity are numbered in order of appearance, so that a comparison shows whether two places
+//! have the same one: `$uid1`, `$rv2`, `web-$made1`. The rest becomes `$time`, `$age`, `$rv`. Lists of
+//! objects with generated names are sorted by their other content.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// A time that is this near to the run was made by the server.
+/// A time this close to the run is taken as set by the server.
 const RECENT: SignedDuration = SignedDuration::from_hours(24);
 
 static UID: LazyLock<Regex> =
@@ -21,7 +21,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\
 static CERTIFICATES: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?s)-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\n?"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d+[smhdy]){1,2}$"));
-/// Revisions of the server in messages.
+/// Resource versions in messages.
 static REVISION: LazyLock<Regex> = LazyLock::new(|| {
     let before = [
         r"ResourceVersion in record \(",
@@ -36,32 +36,32 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("every run tests the constant patterns")
 }
 
-/// Whether a text has an identifier in it that a server made up.
+/// Whether a text contains a UID.
 pub(crate) fn is_uid(text: &str) -> bool {
     UID.is_match(text)
 }
 
-/// The values that were seen in a run.
+/// The values seen in a run.
 pub struct Masks {
     source: String,
     now: Timestamp,
     kept: Vec<(String, Value)>,
     uids: BTreeMap<String, usize>,
     revisions: BTreeMap<String, usize>,
-    /// Names that the server made up, and how they are shown.
+    /// Generated names and their masks.
     names: BTreeMap<String, String>,
 }
 
 impl Masks {
-    /// At the beginning of a run. What stands in the script itself is never masked.
+    /// Starts a run. Text that is in the script itself is never masked.
     pub fn new(source: &str, now: Timestamp) -> Self {
         let (kept, uids, revisions, names) = (Vec::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { source: source.to_owned(), now, kept, uids, revisions, names }
     }
 
-    /// Shows a value as this variable from now on.
+    /// Masks a value by this variable from now on.
     pub fn keep(&mut self, name: &str, value: &Value) {
-        // Revisions and uids have masks of their own, which say more.
+        // Revisions and uids have their own, more precise masks.
         let is_masked = value.as_str().is_none_or(|text| !UID.is_match(text) && text.parse::<u64>().is_err());
         if is_masked {
             self.kept.push((format!("${name}"), value.clone()));
@@ -79,8 +79,8 @@ impl Masks {
         self.value(answer, Context::default());
     }
 
-    /// Of an OpenAPI document only what the script is about: prose is not compared, and the types of Kubernetes have tests of
-    /// their own.
+    /// Reduces an OpenAPI document to the script's own types and descriptions: other tests cover the types of
+    /// Kubernetes, and its prose is not copied.
     fn document(&self, document: &mut Value) {
         if let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") {
             schemas.retain(|name, _| !name.starts_with("io.k8s."));
@@ -128,7 +128,7 @@ impl Masks {
                 *version = self.revision(version, context.of_list);
             }
             if let Some(Value::Array(managers)) = fields.get_mut("managedFields") {
-                // Their order follows the time, which is not that of the other run.
+                // They are ordered by time, which differs between runs.
                 managers.sort_by_key(|manager| {
                     let text = |key: &str| manager[key].as_str().unwrap_or_default().to_owned();
                     (
@@ -142,20 +142,20 @@ impl Masks {
             }
         }
         if let Some(Value::Array(causes)) = fields.get_mut("causes") {
-            // Kubernetes checks metadata more than once, and then says the same more than once.
+            // Kubernetes validates metadata more than once, and then repeats the causes.
             causes.dedup();
-            // Kubernetes tells of the managers that conflict in any order.
+            // Kubernetes lists conflicting managers in random order.
             if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") {
                 causes.sort_by_key(Value::to_string);
             }
         }
-        sort_what_has_no_order(fields);
+        sort_unordered_lists(fields);
         for column in fields.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten()
         {
-            // Prose is not compared, and not copied either.
+            // Kubernetes' prose is neither compared nor copied.
             column.as_object_mut().and_then(|column| column.remove("description"));
         }
-        // Managers have fields of lists by the keys of their entries, and owners are entries by their uids.
+        // In managedFields, list entries are keyed by their content, and owner references by their uid.
         let with_uids: Vec<String> = fields.keys().filter(|key| UID.is_match(key)).cloned().collect();
         for key in with_uids {
             let (masked, field) = (self.text(&key, context), fields.remove(&key).unwrap_or_default());
@@ -172,7 +172,7 @@ impl Masks {
         }
     }
 
-    /// A name that the server made up is shown without its random end, here and wherever it comes again.
+    /// Masks the random suffix of a generated name, here and wherever the name appears later.
     fn note_made_up(&mut self, metadata: &serde_json::Map<String, Value>) {
         let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
         let (name, prefix) = (text("name"), text("generateName"));
@@ -183,7 +183,8 @@ impl Masks {
         }
     }
 
-    /// Lists and bookmarks have the revision of the server, which others move, too.
+    /// Masks a resource version. Lists and bookmarks have the server's revision, which other writers advance
+    /// too.
     fn revision(&mut self, version: &str, of_list: bool) -> String {
         if version.starts_with('$') {
             return version.to_owned();
@@ -223,21 +224,21 @@ impl Masks {
     }
 }
 
-/// Where a value stands.
+/// The place of a value.
 #[derive(Clone, Copy, Default)]
 struct Context {
-    /// It is a field `metadata`.
+    /// It is the field `metadata`.
     in_metadata: bool,
     /// It is the object of a bookmark.
     in_event: bool,
-    /// It belongs to a list, and not to an object.
+    /// It belongs to a list and not to an object.
     of_list: bool,
     /// It is in a row of a table.
     in_cells: bool,
 }
 
-/// Kubernetes goes through bindings in any order, and has endpoints and their ports in the order of hashes.
-fn sort_what_has_no_order(fields: &mut serde_json::Map<String, Value>) {
+/// Sorts lists whose order is random in Kubernetes: the rules of a SelfSubjectRulesReview, endpoints and their ports.
+fn sort_unordered_lists(fields: &mut serde_json::Map<String, Value>) {
     let keys: &[&str] = if fields.contains_key("addressType") {
         &["endpoints", "ports"]
     } else if fields.contains_key("addresses") || fields.contains_key("notReadyAddresses") {
@@ -250,7 +251,7 @@ fn sort_what_has_no_order(fields: &mut serde_json::Map<String, Value>) {
             items.sort_by_key(|item| {
                 let mut item = item.clone();
                 if let Some(fields) = item.as_object_mut() {
-                    sort_what_has_no_order(fields);
+                    sort_unordered_lists(fields);
                 }
                 item.to_string()
             });
@@ -258,7 +259,7 @@ fn sort_what_has_no_order(fields: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// Sorts objects by what they have beside their metadata, then by labels: their order was that of names that were made up.
+/// Sorts objects with generated names by everything but their metadata, then by labels.
 fn sort_made_up(items: &mut [Value]) {
     if items.iter().any(|item| item.pointer("/metadata/generateName").is_some()) {
         items.sort_by_cached_key(|item| {

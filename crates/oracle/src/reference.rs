@@ -1,4 +1,5 @@
-//! A real kube-apiserver with its etcd, and its controllers where they are asked for, as long as scripts are recorded.
+//! A real kube-apiserver with etcd, and kube-controller-manager if a script needs it, for the time of a
+//! recording.
 
 use std::fs;
 use std::net::TcpListener;
@@ -6,30 +7,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oracle::{Events, Request, Setting};
+use oracle::{AuditEvents, Request, ServerSettings};
 
 use super::curl::Curl;
 
-/// How long the server may take to become ready.
+/// The time limit for the server to become ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is on where an API is asked for that is not served by default.
+/// The feature gate for APIs that are not served by default.
 const GATES: &str = "--feature-gates=MutatingAdmissionPolicy=true";
 
-/// A running server; it ends with this value.
-pub struct Reference {
+/// A running server; it stops when this value is dropped.
+pub struct ReferenceServer {
     pub url: String,
     pub token: String,
     processes: Vec<Child>,
     data: PathBuf,
-    /// Its audit log, where it has one.
-    pub events: Option<Events>,
+    /// The audit log, if the settings ask for one.
+    pub events: Option<AuditEvents>,
 }
 
-impl Reference {
-    /// Starts the programs `etcd` and `kube-apiserver` of a folder as a script wants them: an API that is not served by default comes
-    /// with its gate, for it has no effect without.
-    pub fn start(assets: &Path, setting: &Setting) -> Result<Self, String> {
+impl ReferenceServer {
+    /// Starts the programs `etcd` and `kube-apiserver` of a folder with the settings of a script. An API that
+    /// is not served by default also needs its feature gate.
+    pub fn start(assets: &Path, setting: &ServerSettings) -> Result<Self, String> {
         let data = std::env::temp_dir().join(format!("oracle-{}", std::process::id()));
         let token = "admin-token".to_owned();
         let [port, clients, peers] = [free_port()?, free_port()?, free_port()?];
@@ -66,8 +67,8 @@ impl Reference {
         Ok(reference)
     }
 
-    /// The flags for what a script asks for.
-    fn asked(&mut self, setting: &Setting) -> Result<Vec<String>, String> {
+    /// The flags for the settings of a script.
+    fn asked(&mut self, setting: &ServerSettings) -> Result<Vec<String>, String> {
         let mut flags = Vec::new();
         if let Some(api) = &setting.serves {
             flags.extend([format!("--runtime-config={api}=true"), GATES.to_owned()]);
@@ -78,12 +79,12 @@ impl Reference {
             fs::write(&file, policy).map_err(|error| format!("{}: {error}", file.display()))?;
             flags.push(format!("--audit-policy-file={}", file.display()));
             flags.push(format!("--audit-log-path={}", log.display()));
-            self.events = Some(Events::new(log));
+            self.events = Some(AuditEvents::new(log));
         }
         Ok(flags)
     }
 
-    /// Each controller with the rights of its own account, as they are in clusters that people have.
+    /// Starts kube-controller-manager with a service account per controller, as usual in clusters.
     fn start_controllers(&mut self, program: &Path) -> Result<(), String> {
         let kubeconfig = self.data.join("kubeconfig");
         let (url, token) = (&self.url, &self.token);
@@ -111,7 +112,7 @@ impl Reference {
             format!("--cluster-signing-key-file={key}"),
         ];
         self.spawn(program, &flags)?;
-        // What two of them make in every namespace.
+        // Objects that two of the controllers create in every namespace.
         let default = "/api/v1/namespaces/default";
         self.wait(&format!("{default}/serviceaccounts/default"))?;
         self.wait(&format!("{default}/configmaps/kube-root-ca.crt"))
@@ -137,7 +138,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Asks until the server has this: it says that it is ready, or a controller has made an object.
+    /// Polls a path until it is found: the server is ready, or a controller has created an object.
     fn wait(&mut self, path: &str) -> Result<(), String> {
         let begin = Instant::now();
         let server = Curl::new(&self.url, &self.token);
@@ -149,17 +150,17 @@ impl Reference {
             }
             for process in &mut self.processes {
                 if let Ok(Some(status)) = process.try_wait() {
-                    return Err(format!("a program of the real server ended: {status}"));
+                    return Err(format!("a process of the reference server ended: {status}"));
                 }
             }
         }
-        Err("the real server does not become ready".to_owned())
+        Err("the reference server did not become ready".to_owned())
     }
 }
 
-impl Drop for Reference {
+impl Drop for ReferenceServer {
     fn drop(&mut self) {
-        // The youngest first: kube-apiserver hangs without its etcd.
+        // Newest first: kube-apiserver hangs without etcd.
         for process in self.processes.iter_mut().rev() {
             let _ = process.kill();
             let _ = process.wait();
@@ -171,7 +172,7 @@ impl Drop for Reference {
 fn openssl(arguments: &[&str]) -> Result<(), String> {
     match Command::new("openssl").args(arguments).stderr(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(format!("`openssl {}` cannot be run", arguments.join(" "))),
+        _ => Err(format!("cannot run `openssl {}`", arguments.join(" "))),
     }
 }
 

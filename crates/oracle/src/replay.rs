@@ -1,4 +1,4 @@
-//! Scripts once more, against another server: where its answers differ from the recorded ones.
+//! Replay of scripts against Orlop, and the differences from the recorded answers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,19 +12,19 @@ use crate::run::{Request, Response, Run, preparation};
 use crate::script::Script;
 use crate::wire;
 
-/// Which scripts are played again.
+/// The scripts to replay.
 pub struct Replay<'a> {
-    /// Those whose name contains this.
+    /// Selects scripts whose name contains this.
     pub filter: &'a str,
-    /// Those that are about what controllers do, or the others.
+    /// Selects the scripts that need controllers, or the rest.
     pub controllers: bool,
 }
 
 impl Replay<'_> {
-    /// Plays each script against a server of its own; `pause` lets a server go on before it is asked the same again.
+    /// Plays each script against its own server; `pause` lets the server work before a request is repeated.
     ///
     /// # Errors
-    /// Every difference that nobody allowed, and every entry of the list that does not excuse as many cases as it states.
+    /// All differences that the list does not allow, and all list entries with a wrong number of cases.
     pub async fn run<Server>(
         &self,
         start: impl AsyncFn(&Script) -> Server,
@@ -44,7 +44,7 @@ impl Replay<'_> {
             let played = play(&script, &source, async |request| send(&server, request).await, &pause).await;
             cases += script.cases.len();
             match played {
-                Ok(found) => report.extend(differences(&fixture, &script, (&expected, &found), &allowed)),
+                Ok(found) => report.extend(differences(&fixture, &script, &expected, &found, &allowed)),
                 Err(problem) => report.push(format!("{}: {problem}", fixture.name)),
             }
         }
@@ -59,7 +59,7 @@ impl Replay<'_> {
     }
 }
 
-/// The answers of a script, which must be those of the script as it is now.
+/// The recorded answers, which must be for the present cases of the script.
 fn recorded(fixture: &Fixture, script: &Script) -> Result<Answers, String> {
     let named = |problem: &dyn std::fmt::Display| format!("{}: {problem}", fixture.name);
     let text = fs::read_to_string(&fixture.answers).map_err(|error| named(&error))?;
@@ -68,7 +68,7 @@ fn recorded(fixture: &Fixture, script: &Script) -> Result<Answers, String> {
     if names.into_iter().eq(answers.keys()) {
         Ok(answers)
     } else {
-        Err(named(&"its answers are not of this script: cargo xtask oracle record"))
+        Err(named(&"the recorded answers are for other cases: run cargo xtask oracle record"))
     }
 }
 
@@ -84,10 +84,10 @@ async fn play(
     let hooks = Hooks::start(&script.hooks)?;
     let mut run = Run::new(script, source, jiff::Timestamp::now());
     while let Some(request) = run.request() {
-        let request = hooks.outward(request?);
-        let response = match hooks.own(&request) {
+        let request = hooks.with_address(request?);
+        let response = match hooks.answer(&request) {
             Some(response) => response,
-            None => hooks.inward(send(&request).await),
+            None => hooks.without_address(send(&request).await),
         };
         run.respond(&response)?;
         if run.waits() {
@@ -97,11 +97,12 @@ async fn play(
     Ok(run.finish())
 }
 
-/// The differences of a script that nobody allowed, case by case.
+/// The differences of a script that are not allowed, case by case.
 fn differences(
     fixture: &Fixture,
     script: &Script,
-    (expected, found): (&Answers, &Answers),
+    expected: &Answers,
+    found: &Answers,
     allowed: &AllowedDifferences,
 ) -> Vec<String> {
     let of_case = |name: &String| {

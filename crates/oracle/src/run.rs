@@ -1,8 +1,9 @@
-//! One run of a script against one server: gives requests, takes responses, makes answers of them.
+//! One run of a script against one server: produces requests, consumes responses, collects answers.
 
 use std::collections::BTreeMap;
 
-use model::{json, protobuf, schema};
+use kinds::{protobuf, schema};
+use model::json;
 use serde_json::{Value, json};
 
 use crate::answers::Answers;
@@ -10,13 +11,13 @@ use crate::mask::Masks;
 use crate::script::{Case, SET, Script, UNSET};
 use crate::wire;
 
-/// The namespace that every script has for itself.
+/// The namespace of a script's objects.
 pub const NAMESPACE: &str = "space";
 
-/// A request as it goes over the wire.
+/// An HTTP request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// For instance `GET`.
+    /// The method, such as `GET`.
     pub method: &'static str,
     /// Path and query.
     pub path: String,
@@ -24,18 +25,18 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Empty for none.
     pub body: Vec<u8>,
-    /// How many lines of the answer to read; `None` for all of it.
+    /// The number of response lines to read; `None` for all.
     pub lines: Option<usize>,
 }
 
-/// An answer as it came over the wire.
+/// An HTTP response.
 #[derive(Clone, Debug, Default)]
 pub struct Response {
     /// The status code.
     pub code: u16,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, or as many lines of it as were asked for.
+    /// The body, or the requested number of its lines.
     pub body: Vec<u8>,
 }
 
@@ -45,7 +46,8 @@ impl Response {
     }
 }
 
-/// What has to be there before a script begins. A controller may have made the account before.
+/// The objects that a script needs before it starts. A controller may have created the service account
+/// already.
 pub fn preparation() -> Vec<Request> {
     let post = |path: &str, body: &Value| Request {
         method: "POST",
@@ -54,7 +56,7 @@ pub fn preparation() -> Vec<Request> {
         body: body.to_string().into_bytes(),
         lines: None,
     };
-    // Without its token, so that pods stay as they were sent.
+    // Without a mounted token, so that pods stay as they were sent.
     let account = json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
     let accounts = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts");
     let mut change = post(&format!("{accounts}/default"), &account);
@@ -66,14 +68,14 @@ pub fn preparation() -> Vec<Request> {
     ]
 }
 
-/// How often a request is made again whose answer is not yet the one that is waited for.
+/// The number of times that a request with `until` is repeated.
 const REPETITIONS: usize = 1200;
 
-/// A script on its way.
+/// A script in progress.
 pub struct Run<'a> {
     script: &'a Script,
     next: usize,
-    /// How often the next request was made in vain.
+    /// The number of repetitions of the current request.
     repeated: usize,
     variables: BTreeMap<String, Value>,
     bodies: BTreeMap<String, Value>,
@@ -82,7 +84,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// At the beginning; `source` is the text of the script.
+    /// Starts a run; `source` is the text of the script.
     pub fn new(script: &'a Script, source: &str, now: jiff::Timestamp) -> Self {
         let variables = script.variables.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
         Self {
@@ -96,24 +98,24 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The next request; `None` at the end.
+    /// The next request; `None` at the end of the script.
     ///
     /// # Errors
-    /// What is wrong with the script.
+    /// A defect of the script.
     pub fn request(&self) -> Option<Result<Request, String>> {
         let case = self.script.cases.get(self.next)?;
         Some(self.build(case).map_err(|problem| format!("{}: {problem}", case.case)))
     }
 
-    /// Whether the last request has to be made again: what it waits for has not come yet.
+    /// Whether the last request is repeated, because its answer lacks the awaited values.
     pub fn waits(&self) -> bool {
         self.repeated > 0
     }
 
-    /// Takes the response to the request that was given last.
+    /// Processes the response to the last request.
     ///
     /// # Errors
-    /// A variable cannot be read from it.
+    /// When a variable cannot be read from it.
     pub fn respond(&mut self, response: &Response) -> Result<(), String> {
         let Some(case) = self.script.cases.get(self.next) else { return Ok(()) };
         let mut answer = read(case, response);
@@ -155,13 +157,13 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// All answers, with masks.
+    /// All answers, masked.
     pub fn finish(self) -> Answers {
         self.answers
     }
 
     fn build(&self, case: &Case) -> Result<Request, String> {
-        let (method, path) = case.target()?;
+        let (method, path) = case.request_line()?;
         let mut headers: Vec<(String, String)> =
             case.headers.iter().map(|(key, value)| (key.to_lowercase(), self.fill(value))).collect();
         headers.extend(case.user.iter().map(|user| ("impersonate-user".to_owned(), self.fill(user))));
@@ -202,7 +204,7 @@ impl<'a> Run<'a> {
         }))
     }
 
-    /// Puts the values of variables in; what is no variable stays.
+    /// Replaces variables by their values; unknown names stay.
     fn fill(&self, text: &str) -> String {
         let mut parts = text.split('$');
         let mut out = parts.next().unwrap_or_default().to_owned();
@@ -234,7 +236,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Short names of media types that are accepted.
+/// The value of the Accept header for a short name.
 fn accepted(name: &str) -> String {
     let view = |kind: &str| format!("application/json;as={kind};v=v1;g=meta.k8s.io");
     match name {
@@ -246,7 +248,7 @@ fn accepted(name: &str) -> String {
     }
 }
 
-/// Short names of media types of bodies.
+/// The Content-Type for a short name.
 fn media_type(name: &str) -> String {
     match name {
         "json" => "application/json",
@@ -261,10 +263,10 @@ fn media_type(name: &str) -> String {
     .to_owned()
 }
 
-/// Puts a value at a JSON pointer; what is missing on the way is made.
+/// Sets the value at a JSON pointer and creates missing parents.
 fn set(root: &mut Value, pointer: &str, new: &Value) -> Result<(), String> {
     let Some(path) = pointer.strip_prefix('/') else {
-        return Err(format!("{pointer:?} is no JSON pointer"));
+        return Err(format!("invalid JSON pointer {pointer:?}"));
     };
     let mut segments: Vec<String> =
         path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
@@ -303,7 +305,7 @@ fn set(root: &mut Value, pointer: &str, new: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The headers that are compared, with the value that nearly every answer has.
+/// The headers that are compared, with the value that most answers have.
 const HEADERS: [(&str, Option<&str>); 6] = [
     ("content-type", Some("application/json")),
     ("cache-control", Some("no-cache, private")),
@@ -318,7 +320,7 @@ fn is_protobuf(response: &Response) -> bool {
     media_type.split(';').next() == Some("application/vnd.kubernetes.protobuf")
 }
 
-/// A response as a value: code, headers that are not as usual, and what the body says.
+/// A response as JSON: code, headers with unusual values, and the decoded body.
 fn read(case: &Case, response: &Response) -> Value {
     let mut answer = json!({"code": response.code});
     for (name, usual) in HEADERS {

@@ -1,4 +1,4 @@
-//! Scripts: what a person writes.
+//! The form of scripts.
 
 use std::collections::BTreeMap;
 
@@ -6,52 +6,52 @@ use model::json::parse_yaml;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A file of requests that are made one after the other, in a namespace of their own.
+/// A file of requests that run one after the other in a namespace of their own.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// What it is about, in a sentence.
+    /// A sentence about its subject.
     pub about: String,
-    /// An API that the server serves only where somebody asks for it, such as `admissionregistration.k8s.io/v1beta1`.
+    /// An API that is not served by default, such as `admissionregistration.k8s.io/v1beta1`.
     pub serves: Option<String>,
-    /// Admission plugins that are on beside the usual ones, with commas between them.
+    /// Additional admission plugins, separated by commas.
     pub plugins: Option<String>,
-    /// The audit policy of the server, where the script is about the audit log: see [`crate::Events`].
+    /// The audit policy of the server, for scripts about the audit log: see [`crate::AuditEvents`].
     pub audit: Option<Value>,
-    /// It is about what controllers do, and so is played where they run: see [`crate::Replay`].
+    /// Whether the script needs running controllers: see [`crate::Replay`].
     #[serde(default)]
     pub controllers: bool,
-    /// Texts that requests may use as `$name`.
+    /// Texts that requests refer to as `$name`.
     #[serde(default, rename = "let")]
     pub variables: BTreeMap<String, String>,
-    /// Bodies that cases may refer to.
+    /// Bodies that cases refer to.
     #[serde(default)]
     pub bodies: BTreeMap<String, Value>,
-    /// What webhooks answer, by their names: see [`crate::Hooks`].
+    /// The answers of webhooks, by name: see [`crate::Hooks`].
     #[serde(default)]
     pub hooks: BTreeMap<String, Value>,
     /// The requests.
     pub cases: Vec<Case>,
 }
 
-/// What a script asks of the server that it is played against.
+/// The server settings that a script needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Setting {
+pub struct ServerSettings {
     /// An API that is not served by default.
     pub serves: Option<String>,
-    /// Admission plugins that are on beside the usual ones.
+    /// Additional admission plugins, separated by commas.
     pub plugins: Option<String>,
     /// The text of the audit policy.
     pub audit: Option<String>,
-    /// Controllers run.
+    /// Whether controllers run.
     pub controllers: bool,
 }
 
-/// One request, or a row of alike ones.
+/// One request, or a series of similar ones.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// What it shows; the name of its answer.
+    /// The name of the case and of its answer.
     pub case: String,
     #[serde(rename = "GET")]
     get: Option<String>,
@@ -65,76 +65,76 @@ pub struct Case {
     patch: Option<String>,
     #[serde(rename = "DELETE")]
     delete: Option<String>,
-    /// The media type that is accepted, or a short name of it.
+    /// The accepted media type, or its short name.
     pub accept: Option<String>,
-    /// The media type of the body, or a short name of it.
+    /// The media type of the body, or its short name.
     #[serde(rename = "type")]
     pub media_type: Option<String>,
-    /// The user that the administrator acts as.
+    /// The user to impersonate.
     #[serde(rename = "as")]
     pub user: Option<String>,
-    /// The groups of that user.
+    /// The groups to impersonate.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Other headers. An `authorization` stands in the place of the administrator's; without a value there is none.
+    /// Other headers. `authorization` replaces the administrator's credentials; an empty value sends none.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body as a value, which is sent in the form that `type` says.
+    /// The body as a value, encoded as `type` says.
     pub body: Option<Value>,
-    /// The body as it goes over the wire.
+    /// The literal body.
     pub text: Option<String>,
-    /// The body is that of this name, or what the server answered to this case.
+    /// The name of a body, or of an earlier case whose answer is the body.
     pub like: Option<String>,
-    /// Changes of the body: a JSON pointer and what shall stand there; `$unset` for nothing.
+    /// Changes of the body: a JSON pointer and the new value; `$unset` removes the field.
     #[serde(default)]
     pub set: BTreeMap<String, Value>,
-    /// Several cases, each with other changes.
+    /// Several cases, each with further changes.
     #[serde(default)]
     pub each: BTreeMap<String, BTreeMap<String, Value>>,
-    /// The answer is a stream of which so many events are read.
+    /// The number of events to read from the answer, which is a watch.
     pub events: Option<usize>,
-    /// The request is made again until the answer has these values: a JSON pointer, such as `/body/kind` or `/code`, and
-    /// what stands there; `$unset` for nothing, `$set` for anything.
+    /// Repeats the request until the answer has these values: a JSON pointer, such as `/body/kind` or
+    /// `/code`, and the value; `$unset` for an absent field, `$set` for any value.
     #[serde(default)]
     pub until: BTreeMap<String, Value>,
-    /// Places of the answer that are not compared, such as `/body/status`: what stands there depends on the moment.
+    /// JSON pointers to values that are not compared, such as `/body/status`, because they depend on timing.
     #[serde(default)]
     pub forget: Vec<String>,
-    /// Variables that are read from the answer: a name, and the JSON pointer of its value.
+    /// Variables to read from the answer: a name, and the JSON pointer of its value.
     #[serde(default)]
     pub keep: BTreeMap<String, String>,
 }
 
-/// The value of a change that takes something away, and what waits for nothing to be there.
+/// Removes a field in `set`; awaits an absent field in `until`.
 pub(crate) const UNSET: &str = "$unset";
-/// What waits for anything to be there.
+/// Awaits any value in `until`.
 pub(crate) const SET: &str = "$set";
 
 impl Script {
-    /// Reads a script; rows of cases become cases.
+    /// Parses a script and expands series of cases.
     ///
     /// # Errors
-    /// What is wrong with it, in words for its author.
+    /// The problem, worded for the author of the script.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parsed = parse_yaml(text.as_bytes()).map_err(|error| error.to_string())?;
         if let [first, ..] = parsed.duplicates.as_slice() {
-            return Err(format!("this comes twice: {first}"));
+            return Err(format!("duplicate key: {first}"));
         }
         let mut script: Self = serde_json::from_value(parsed.value).map_err(|error| error.to_string())?;
         script.cases = script.cases.into_iter().flat_map(Case::expand).collect();
         let mut known = std::collections::BTreeSet::new();
         for case in &script.cases {
             if !known.insert(&case.case) {
-                return Err(format!("two cases are called {:?}", case.case));
+                return Err(format!("duplicate case {:?}", case.case));
             }
-            case.target().map_err(|problem| format!("{}: {problem}", case.case))?;
+            case.request_line().map_err(|problem| format!("{}: {problem}", case.case))?;
         }
         Ok(script)
     }
 
-    /// What it asks of its server.
-    pub fn setting(&self) -> Setting {
-        Setting {
+    /// The server settings that the script needs.
+    pub fn setting(&self) -> ServerSettings {
+        ServerSettings {
             serves: self.serves.clone(),
             plugins: self.plugins.clone(),
             audit: self.audit.as_ref().map(Value::to_string),
@@ -158,11 +158,11 @@ impl Case {
         self.each.iter().map(row).collect()
     }
 
-    /// Method and path.
+    /// The method and path of the request.
     ///
     /// # Errors
-    /// There is not exactly one.
-    pub fn target(&self) -> Result<(&'static str, &str), String> {
+    /// When there is not exactly one.
+    pub fn request_line(&self) -> Result<(&'static str, &str), String> {
         let all = [
             ("GET", &self.get),
             ("HEAD", &self.head),

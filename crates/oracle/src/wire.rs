@@ -1,29 +1,30 @@
-//! Protobuf answers as they came, so that what the decoder drops shows as a difference.
+//! Raw protobuf answers, so that a field which the decoder drops shows as a difference.
 //!
-//! Scripts compare decoded answers, and the decoder is Orlop's own. An answer counts as read in full if its decoded form, encoded again,
-//! has the same bytes: Kubernetes writes fields in the order of their numbers and leaves no choice.
+//! Scripts compare decoded answers, and the decoder is Orlop's own. An answer counts as decoded completely if
+//! encoding it again gives the same bytes: Kubernetes' encoding is deterministic, with fields in the order of
+//! their numbers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use model::{protobuf, schema};
+use kinds::{protobuf, schema};
 use serde_json::Value;
 
-/// Where an answer has its bytes.
+/// The key of an answer's raw bytes.
 pub(crate) const RAW: &str = "protobuf";
 
-/// The bytes of an answer as a file of answers has them.
+/// The raw bytes in the form of an answers file.
 pub(crate) fn raw(bytes: &[u8]) -> Value {
     STANDARD.encode(bytes).into()
 }
 
-/// Takes the bytes of an answer out; a sentence if decoding them drops something.
+/// Removes the raw bytes of an answer; returns a message if decoding them loses something.
 pub(crate) fn check(answer: &mut Value) -> Option<String> {
     let raw = answer.as_object_mut()?.remove(RAW)?;
     let bytes = raw.as_str().and_then(|text| STANDARD.decode(text).ok());
     bytes.map_or_else(|| Some("its protobuf is not base64".to_owned()), |bytes| unread(&bytes))
 }
 
-/// How protobuf differs from what is left of it when it is decoded and encoded again.
+/// The difference between a protobuf message and its decoded and re-encoded form.
 pub(crate) fn unread(bytes: &[u8]) -> Option<String> {
     let decoded = match protobuf::decode(schema::builtin(), bytes, ("", "")) {
         Ok(decoded) => decoded.value,

@@ -1,10 +1,10 @@
-//! A writer of YAML whose lines change only where the value changes: sorted keys, one value per line, no folding.
+//! A YAML writer with stable lines: sorted keys, one value per line, no folding.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// Writes one entry of the outermost map, whose value is a map with keys in this order.
+/// Writes one entry of the top-level map, whose value is a map with keys in this order.
 pub fn write_entry(out: &mut String, key: &str, value: &Value, order: &[&str]) {
     let _ = writeln!(out, "{}:", scalar_text(key));
     for key in order {
@@ -19,7 +19,7 @@ fn entry(out: &mut String, indent: usize, key: &str, value: &Value) {
     behind(out, indent, value);
 }
 
-/// What stands behind a key or a dash.
+/// Writes the value after a key or a dash.
 fn behind(out: &mut String, indent: usize, value: &Value) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -64,7 +64,7 @@ fn list_item(out: &mut String, indent: usize, item: &Value) {
     }
 }
 
-/// Lists of a few short scalars, such as verbs, go on one line.
+/// Lists of a few short scalars, such as verbs, are written on one line.
 fn is_short(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() <= 24,
@@ -75,7 +75,7 @@ fn is_short(value: &Value) -> bool {
 
 fn flow(value: &Value) -> String {
     match value {
-        // Inside brackets a plain text must not hold what ends it.
+        // In a flow sequence, a plain scalar must not contain these characters.
         Value::String(text) if text.contains([',', '[', ']', '{', '}']) => value.to_string(),
         other => scalar(other),
     }
@@ -89,7 +89,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// A text without quotes where no reader of YAML can take it for something else, else as JSON.
+/// A plain scalar if YAML cannot read it as another type, else a JSON string.
 fn scalar_text(text: &str) -> String {
     let fine = |c: char| c.is_ascii_alphanumeric() || " ._-/$()\"'<>=+;,".contains(c);
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '$' || c == '<');

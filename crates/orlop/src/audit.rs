@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use apiserver::audit::{Audit, Log, Mode, Rotation};
 use clap::Args;
-use model::audit::Policy;
+use kinds::audit::Policy;
 
 const LOGGED: &str = "What is written down";
 const FORMATS: [&str; 2] = ["legacy", "json"];

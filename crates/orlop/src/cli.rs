@@ -154,6 +154,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
     pub(crate) disable_admission_plugins: Vec<String>,
 
+    /// Configure admission plugins by this file, an AdmissionConfiguration as Kubernetes has it
+    ///
+    /// Pod Security standards, and credentials for webhooks by kubeConfigFile. Files that it names are found beside it.
+    #[arg(long, value_name = "FILE", help_heading = "What may be written")]
+    pub(crate) admission_control_config_file: Option<PathBuf>,
+
     /// Run these controllers
     ///
     /// A list in which '*' stands for all of them, NAME switches one on and -NAME switches one off, as in

@@ -4,7 +4,9 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use apiserver::{admission::Switches, auth::StaticToken};
-use controller::{housekeeping::CONTROLLERS, manager::Selection};
+use cluster_controllers::CONTROLLERS;
+use controller::manager::Selection;
+use kinds::admission::configuration::AdmissionConfiguration;
 use process::{
     listen::ListenAddress,
     logging::LogConfig,
@@ -15,6 +17,7 @@ use store::Durability;
 
 use crate::{
     access::Access,
+    admission::read_configuration,
     audit::Auditing,
     cli::ServeArgs,
     controllers,
@@ -39,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) files: Reloader,
     /// Which admission plugins are on.
     pub(crate) plugins: Switches,
+    /// How admission plugins are configured.
+    pub(crate) admission: AdmissionConfiguration,
     /// Which controllers are on.
     pub(crate) controllers: Selection,
     /// How long old revisions are kept.
@@ -80,18 +85,20 @@ impl Config {
         let plugins = Switches::kubernetes()
             .with(&args.enable_admission_plugins, &args.disable_admission_plugins)
             .context("the admission plugins cannot be switched so")?;
+        let admission = read_configuration(args.admission_control_config_file.as_deref(), &plugins)?;
         let controllers =
             Selection::new(&args.controllers, CONTROLLERS, controllers::OWN).context("--controllers")?;
         let postgres = postgres.given(&environment)?;
         let data = data.folder(environment)?;
         let data = std::path::absolute(&data).with_context(|| format!("{} is no folder", data.display()))?;
-        let (database, warnings) = match postgres {
+        let (database, mut warnings) = match postgres {
             None => {
                 let path = data.join("orlop.db");
                 (Database::Sqlite { path, durability: durability.into() }, Vec::new())
             }
             Some(given) => (Database::Postgres(given.address), given.warnings),
         };
+        warnings.extend(admission.warnings.iter().cloned());
         let (mut files, trust) = (Reloader::default(), Updater::new(Trusted::default()).0);
         if let Some(path) = client_ca_file {
             let file = NamedFile { flag: "--client-ca-file", path };
@@ -115,6 +122,7 @@ impl Config {
             audit: args.audit.auditing()?,
             log: log.config(),
             plugins,
+            admission,
             otlp_endpoint: args.telemetry.otlp_endpoint,
         })
     }
@@ -172,6 +180,23 @@ mod tests {
         assert!(!switched.plugins.is_on("Priority") && switched.plugins.is_on("LimitRanger"));
         let error = format!("{:#}", config(&["--enable-admission-plugins=Nope"]).unwrap_err());
         assert!(error.ends_with("enable-admission-plugins plugin \"Nope\" is unknown"), "{error}");
+    }
+
+    #[test]
+    fn plugins_are_configured_by_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("admission.yaml");
+        let flag = format!("--admission-control-config-file={}", path.display());
+        let error = format!("{:#}", config(&[&flag]).unwrap_err());
+        assert!(error.contains("unable to read admission control configuration"), "{error}");
+        let security = "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, \
+                        defaults: {enforce: baseline}}";
+        let plugins = format!("[{{name: PodSecurity, configuration: {security}}}, {{name: EventRateLimit}}]");
+        let kind = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration";
+        fs::write(&path, format!("{kind}\nplugins: {plugins}\n")).unwrap();
+        let config = config(&[&flag]).unwrap();
+        assert_eq!(config.admission.pod_security.defaults.enforce.to_string(), "baseline:latest");
+        assert_eq!(config.warnings.len(), 1, "EventRateLimit is not on");
     }
 
     #[test]

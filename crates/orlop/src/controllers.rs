@@ -1,6 +1,5 @@
-//! The housekeeping controllers in the process of the server: what they do is requests like those of every client.
+//! The cluster controllers in the process of the server: what they do is requests like those of every client.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
@@ -8,10 +7,10 @@ use std::time::Duration;
 
 use apiserver::ApiServer;
 use apiserver::auth::{Connection, Identity};
+use cluster_controllers::{CONTROLLERS, Settings, event_expiry};
 use controller::Metrics;
-use controller::housekeeping::{CONTROLLERS, event_expiry};
-use controller::leader::{self, Lease};
-use controller::manager::{self, Selection, Settings};
+use controller::leader::{self, Lease, Timing};
+use controller::manager::{self, Selection};
 use http::{HeaderValue, Request, Response, header};
 use kube::client::Body;
 use process::Shutdown;
@@ -117,7 +116,7 @@ pub(crate) async fn run(
     };
     match shared_at {
         None => work(shutdown).await,
-        Some(address) => leader::lead(lease(&line, &address), shutdown, work).await,
+        Some(address) => leader::lead(lease(&line, &address), shutdown, |term| work(term.stop)).await?,
     }
     failure.into_inner().map_or(Ok(()), Err)
 }
@@ -132,9 +131,10 @@ async fn check_policies(api: &ApiServer, is_on: bool, stop: Shutdown) {
 fn lease(line: &Line, address: &str) -> Lease {
     Lease {
         client: line.client(Identity::authenticated("system:apiserver", ["system:masters".to_owned()])),
-        namespace: "kube-system",
-        name: "orlop-controllers",
+        namespace: "kube-system".to_owned(),
+        name: "orlop-controllers".to_owned(),
         holder: format!("{address}_{}", uuid::Uuid::new_v4()),
+        timing: Timing::default(),
     }
 }
 
@@ -144,15 +144,14 @@ pub(crate) async fn expire_events(
     api: ApiServer,
     ttl: Duration,
     shutdown: Shutdown,
-) -> Result<(), Infallible> {
+) -> Result<(), TaskFailure> {
     tokio::select! {
         () = api.settled() => {}
         () = shutdown.requested() => return Ok(()),
     }
     let line = Line::to(api);
     let client = line.client(Identity::authenticated("system:apiserver", ["system:masters".to_owned()]));
-    event_expiry(&client, ttl).run(shutdown).await;
-    Ok(())
+    event_expiry(client, ttl, shutdown).await
 }
 
 /// The way to the server. It is cut at the end: tasks of the client library may outlive their clients for a moment, and the

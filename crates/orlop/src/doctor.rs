@@ -101,7 +101,7 @@ fn of_files(data: &Path, now: SystemTime, report: &mut Report) {
     let soon = i64::try_from((now + SOON).as_secs()).unwrap_or(i64::MAX);
     let ending = ["ca.crt", "server.crt", "admin.crt"].into_iter().filter_map(|name| {
         let text = fs::read_to_string(data.join("pki").join(name)).ok()?;
-        match pki::end_of(&text) {
+        match pki::expires_at(&text) {
             None => Some(format!("pki/{name} is no certificate")),
             Some(end) if end < soon => Some(format!("pki/{name} ends {end} seconds after 1970 (UTC)")),
             Some(_) => None,

@@ -1,6 +1,7 @@
 //! The binary: one subcommand per role, and two names that other people's tools start it by.
 
 mod access;
+mod admission;
 mod audit;
 mod backup;
 mod callers;

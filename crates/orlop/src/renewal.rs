@@ -4,7 +4,7 @@ use std::{convert::Infallible, path::PathBuf, sync::Arc, time::SystemTime};
 
 use process::{
     Shutdown,
-    pki::{LOOK_INTERVAL, Pki},
+    pki::{CHECK_INTERVAL, Pki},
     reload::Updater,
     tls::ServingCertificate,
 };
@@ -38,7 +38,7 @@ impl Renewal {
         loop {
             tokio::select! {
                 () = shutdown.requested() => return Ok(()),
-                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
             }
             if let Err(error) = self.look(&renewed, SystemTime::now()) {
                 tracing::error!(%error, "cannot renew certificates; retrying at the next look");

@@ -234,6 +234,7 @@ async fn open(
         .service_accounts(accounts)
         .limits(limits())
         .admission_plugins(config.plugins.clone())
+        .admission_configuration(config.admission.clone())
         .metrics(metrics)
         .shutdown(shutdown)
         .address(in_cluster(local))

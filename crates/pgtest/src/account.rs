@@ -12,20 +12,20 @@ use std::{
 
 use crate::Error;
 
-/// Accounts to give root's server to, the best first. Every Unix has the second.
+/// Unprivileged accounts for a server that root starts, in order of preference. Every Unix has the second.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 
-/// Whom the server's processes run as.
+/// The account of the server processes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Account {
-    /// The user who runs the tests.
+    /// The account that runs the tests.
     Own,
-    /// Somebody without privileges, because the tests run as root.
+    /// An unprivileged account, because the tests run as root.
     Other { uid: u32, gid: u32 },
 }
 
 impl Account {
-    /// Decides by the owner of a file that this process makes.
+    /// Detects root by the owner of a file that this process creates.
     pub(crate) fn of_tests() -> Result<Self, Error> {
         let owner = tempfile::tempfile().and_then(|file| file.metadata());
         let owner = owner.map_err(|error| Error::because("a temporary file", error))?.uid();
@@ -41,7 +41,7 @@ impl Account {
         })
     }
 
-    /// Lets this account own the folder.
+    /// Gives the folder to this account.
     pub(crate) fn take(self, folder: &Path) -> Result<(), Error> {
         match self {
             Self::Own => Ok(()),
@@ -50,10 +50,22 @@ impl Account {
         }
     }
 
-    /// A command that runs as this account, in a folder it may read, without a stray setting of the environment.
+    /// Lets this account own a folder and everything in it.
+    pub(crate) fn take_all(self, folder: &Path) -> Result<(), Error> {
+        let Self::Other { uid, gid } = self else { return Ok(()) };
+        let given = Command::new("chown").arg("-R").arg(format!("{uid}:{gid}")).arg(folder).status();
+        match given {
+            Ok(status) if status.success() => Ok(()),
+            other => Err(Error::because("cannot give a folder away", format_args!("{other:?}"))),
+        }
+    }
+
+    /// A command that runs as this account, in a folder that it can read and without `PG*` environment
+    /// variables.
     pub(crate) fn command(self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        // A group of its own keeps Ctrl-C in a terminal from stopping the server before the test has ended.
+        // A process group of its own keeps Ctrl-C in a terminal from stopping the server before the test has
+        // ended.
         command.current_dir("/").process_group(0);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
             command.env_remove(name);

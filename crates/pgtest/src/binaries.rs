@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are: on PATH, or where Debian puts them, which is not on PATH.
+//! Locates PostgreSQL's programs: on PATH, or in Debian's folder, which is not on PATH.
 
 use std::{
     env, fs,
@@ -27,6 +27,10 @@ impl Binaries {
         })
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn path(&self, program: &str) -> PathBuf {
         self.folder.join(program)
     }
@@ -36,7 +40,7 @@ fn is_complete(folder: &Path) -> bool {
     ["initdb", "postgres", "pg_ctl", "createdb"].iter().all(|program| folder.join(program).is_file())
 }
 
-/// One folder per major version, the newest first.
+/// Debian's folders, one per major version, newest first.
 fn debian_folders() -> Vec<PathBuf> {
     let mut versions: Vec<u32> = fs::read_dir(DEBIAN)
         .into_iter()

@@ -1,7 +1,7 @@
 //! A child process that cleans up after a server, however the test process ends.
 //!
-//! It waits for the end of its standard input, which comes when the server's value is dropped or the test process
-//! is gone, be it by SIGKILL. `Drop` alone does not run then, nor for a `static`.
+//! It waits for end-of-file on its standard input, which comes when the [`Caretaker`] is dropped and also
+//! when the test process is killed. `Drop` alone does not run after SIGKILL, nor for a `static`.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ pub(crate) struct Caretaker {
 }
 
 impl Caretaker {
-    /// An empty folder that the account owns.
+    /// Creates an empty temporary folder that the account owns.
     pub(crate) fn folder_for(account: Account) -> Result<PathBuf, Error> {
         let folder = tempfile::Builder::new()
             .prefix("pgtest-")
@@ -29,7 +29,8 @@ impl Caretaker {
         Ok(folder.keep())
     }
 
-    /// Takes care of the folder from now on. It runs as the server's account, so it cannot harm anybody else's.
+    /// Starts the process. It runs as the server's account, so it cannot stop processes or remove files of
+    /// other accounts.
     pub(crate) fn of(folder: &Path, account: Account, binaries: &Binaries) -> Result<Self, Error> {
         let process = account
             .command(Path::new("/bin/sh"))

@@ -1,4 +1,4 @@
-//! For tests: a private PostgreSQL server on a free port of 127.0.0.1, in a temporary folder of its own.
+//! Private PostgreSQL servers for tests, each on a free port of 127.0.0.1 and in its own temporary folder.
 //!
 //! ```no_run
 //! let mut server = pgtest::PgServer::start()?;
@@ -7,10 +7,10 @@
 //! # Ok::<(), pgtest::Error>(())
 //! ```
 //!
-//! The server keeps PostgreSQL's own durability settings (fsync and synchronous_commit are on), so that crash tests
-//! test something. It sorts text by a human language, so that a query which forgets to ask for byte order fails
-//! here and not at a user's. It is stopped and its folder removed when the value is dropped, and also when the test
-//! process is killed, or holds the server in a `static`.
+//! The server keeps PostgreSQL's default durability (fsync and synchronous_commit are on), so that crash
+//! tests are valid. Its collation is a human language's, so that a query that forgets `COLLATE "C"` fails in
+//! tests and not in production. The server is stopped and its folder removed when the value is dropped, and
+//! also when the test process is killed or holds the server in a `static`.
 
 mod account;
 mod binaries;
@@ -19,7 +19,7 @@ mod server;
 
 pub use server::{PgServer, Stop};
 
-/// Why there is no server: one sentence for whoever runs the tests.
+/// The reason why a server cannot be used, as one sentence for the person who runs the tests.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);

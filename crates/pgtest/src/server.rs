@@ -1,4 +1,4 @@
-//! The server itself: made, started, stopped the hard way, started again.
+//! The server process: create, start, stop in several ways, start again.
 
 mod copies;
 
@@ -6,7 +6,7 @@ use std::{
     collections::VecDeque,
     io::{BufRead, BufReader, Read},
     net::TcpListener,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
         atomic::{AtomicU32, Ordering},
@@ -18,36 +18,36 @@ use std::{
 
 use crate::{Error, account::Account, binaries::Binaries, caretaker::Caretaker};
 
-/// A server that is not ready by then will not be.
+/// The time limit for a server to accept connections.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Another process may take a free port between our look at it and the server's bind.
+/// Another process may take a free port between its selection and the server's bind.
 const PORT_ATTEMPTS: usize = 5;
 
-/// How much of the server's log an error shows.
+/// The number of log lines that an error shows.
 const LOG_LINES: usize = 20;
 
-/// The line of the log that says that connections are taken: of a primary, and of a standby.
+/// The log lines that report readiness: of a primary, and of a standby.
 const READY: [&str; 2] = [
     "database system is ready to accept connections",
     "database system is ready to accept read-only connections",
 ];
 
-/// How a server is stopped.
+/// The way to stop a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Connections are closed, then the server shuts down in order.
+    /// Closes connections, then shuts down in order.
     Fast,
     /// Every process quits at once; the next start recovers from the write-ahead log.
     Immediate,
-    /// SIGKILL to the main process; the others follow when they notice.
+    /// SIGKILL to the main process; the others end when they notice.
     Kill,
 }
 
-/// A running PostgreSQL server that nobody else uses.
+/// A running private PostgreSQL server.
 #[derive(Debug)]
 pub struct PgServer {
-    // Field order is drop order: the caretaker stops the server, then the process can be waited for.
+    // Field order is drop order: the caretaker stops the server, then the process is waited for.
     caretaker: Caretaker,
     running: Option<Running>,
     binaries: Binaries,
@@ -58,43 +58,33 @@ pub struct PgServer {
 }
 
 impl PgServer {
-    /// Makes a server with PostgreSQL's default settings and waits until it takes connections.
+    /// Creates a server with PostgreSQL's default settings and waits until it accepts connections.
     ///
     /// # Errors
-    /// When PostgreSQL is not installed (the sentence says what to install) or does not start.
+    /// When PostgreSQL is not installed (the message names the package) or does not start.
     pub fn start() -> Result<Self, Error> {
         Self::start_with(&[])
     }
 
-    /// The same with settings of `postgresql.conf`, each as `name=value`.
+    /// Like [`PgServer::start`], with settings of `postgresql.conf`, each as `name=value`.
     ///
     /// # Errors
     /// As [`PgServer::start`].
     pub fn start_with(settings: &[&str]) -> Result<Self, Error> {
-        let binaries = Binaries::find()?;
-        let account = Account::of_tests()?;
-        let caretaker = Caretaker::of(&Caretaker::folder_for(account)?, account, &binaries)?;
-        let mut server = Self {
-            caretaker,
-            running: None,
-            binaries,
-            account,
-            settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
-            port: 0,
-            databases: AtomicU32::new(0),
-        };
+        let mut server = Self::without_data()?;
+        server.settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         server.init()?;
         server.launch_on_a_free_port()?;
         Ok(server)
     }
 
-    /// The address of the server's first database, for `tokio_postgres::connect`.
+    /// The connection URL of the default database, for `tokio_postgres::connect`.
     #[must_use]
     pub fn url(&self) -> String {
         self.database_url("postgres")
     }
 
-    /// Makes an empty database and gives its address.
+    /// Creates an empty database and returns its URL.
     ///
     /// # Errors
     /// When the server is not running.
@@ -106,10 +96,16 @@ impl PgServer {
         Ok(self.database_url(&name))
     }
 
-    /// The port of 127.0.0.1 that the server listens on; it stays the same over restarts.
+    /// The port of the server on 127.0.0.1; it stays the same across restarts.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The folder of PostgreSQL's programs, `pg_dump` and `pg_restore` among them.
+    #[must_use]
+    pub fn programs(&self) -> &Path {
+        self.binaries.folder()
     }
 
     /// Stops the server and waits until none of its processes is left. The data stays.
@@ -133,7 +129,7 @@ impl PgServer {
         Ok(())
     }
 
-    /// Starts a stopped server again, on the same port and data, and waits until it takes connections.
+    /// Starts a stopped server again, on the same port and data, and waits until it accepts connections.
     ///
     /// # Errors
     /// When it does not start.
@@ -151,6 +147,15 @@ impl PgServer {
     pub fn restart(&mut self, how: Stop) -> Result<(), Error> {
         self.stop(how)?;
         self.resume()
+    }
+
+    /// A server with default settings that does not run.
+    fn without_data() -> Result<Self, Error> {
+        let binaries = Binaries::find()?;
+        let account = Account::of_tests()?;
+        let caretaker = Caretaker::of(&Caretaker::folder_for(account)?, account, &binaries)?;
+        let (settings, databases) = (Vec::new(), AtomicU32::new(0));
+        Ok(Self { caretaker, running: None, binaries, account, settings, port: 0, databases })
     }
 
     fn data(&self) -> PathBuf {
@@ -229,7 +234,7 @@ impl Running {
         }
     }
 
-    /// Waits for every process of a server that was told to end: each of them holds an end of the log's pipe.
+    /// Waits until every server process has ended: each of them holds the write end of the log's pipe.
     fn wait(&mut self) {
         let _ = self.process.wait();
         if let Some(reader) = self.reader.take() {
@@ -245,8 +250,8 @@ impl Drop for Running {
     }
 }
 
-/// Reports once, when the server is ready (or with its last words when it ends before), and reads on to the end, as
-/// a server whose log nobody reads would block.
+/// Reports once that the server is ready, or its last log lines if it ends before, and reads on until the
+/// end: a server whose log is not read would block.
 fn read_log(log: impl Read, report: &mpsc::SyncSender<Result<(), String>>) {
     let mut tail = VecDeque::new();
     for line in BufReader::new(log).lines().map_while(Result::ok) {

@@ -1,4 +1,4 @@
-//! A private server starts, keeps what was committed over every way of stopping, and leaves nothing behind.
+//! A private server starts, keeps committed data over every way of stopping, and leaves nothing behind.
 
 use std::{fs, net::TcpStream, path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use pgtest::{PgServer, Stop};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio_postgres::{Client, Connection, NoTls, Socket, tls::NoTlsStream};
 
-/// Runs the queries on one connection, which ends with the call.
+/// Runs the statements on one connection and closes it.
 async fn query(url: &str, statements: &str) -> Vec<String> {
     let (client, connection): (Client, Connection<Socket, NoTlsStream>) =
         tokio_postgres::connect(url, NoTls).await.expect("the server takes connections");
@@ -68,7 +68,7 @@ fn a_server_that_cannot_start_says_why() {
     assert!(error.contains("max_connections"), "{error}");
 }
 
-/// Set in the process that the next test starts and kills.
+/// Marks the process that the next test starts and kills.
 const VICTIM: &str = "PGTEST_VICTIM";
 
 #[tokio::test]

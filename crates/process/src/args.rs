@@ -1,4 +1,4 @@
-//! Fragments of command lines: what several roles take, written, explained and checked once.
+//! Command-line fragments that several roles share, each with its help text and its checks.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -11,18 +11,18 @@ use crate::{
     telemetry::Endpoint,
 };
 
-/// Where a role keeps its files.
+/// The data folder of a role.
 #[derive(Args, Clone, Debug)]
 pub struct DataArgs {
-    /// Folder for everything that is kept: certificates, kubeconfig, database
+    /// Folder for persistent data: certificates, kubeconfig and database
     /// [default: $XDG_DATA_HOME/orlop or ~/.local/share/orlop]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-/// There is nothing to derive the data folder from.
+/// The environment gives no default for the data folder.
 #[derive(Debug, Error)]
-#[error("neither HOME nor XDG_DATA_HOME is set: say with --data DIR where to keep certificates and database")]
+#[error("neither HOME nor XDG_DATA_HOME is set: give --data DIR, the folder for certificates and database")]
 pub struct NoHome;
 
 impl DataArgs {
@@ -32,16 +32,16 @@ impl DataArgs {
         self.data.is_some()
     }
 
-    /// The folder that was given, or the one that the platform has for a user's data. `environment` looks up a
-    /// variable; a program passes `std::env::var_os`.
+    /// The given folder, or the platform's folder for user data. `environment` looks up a variable; a program
+    /// passes `std::env::var_os`.
     ///
     /// # Errors
-    /// When no folder was given and the environment names none.
+    /// When no folder was given and the environment has no default.
     pub fn folder(self, environment: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, NoHome> {
         if let Some(folder) = self.data {
             return Ok(folder);
         }
-        // A relative path in these variables counts as unset, by the specification that defines them.
+        // The XDG specification ignores relative paths in these variables.
         let absolute = |name| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = match absolute("XDG_DATA_HOME") {
             Some(base) => base,
@@ -54,40 +54,40 @@ impl DataArgs {
     }
 }
 
-/// Where a role serves.
+/// The listen address of a role.
 #[derive(Args, Clone, Debug)]
 pub struct ListenArgs {
-    /// Address to serve on; port 0 takes a free one
+    /// Address to listen on; port 0 selects a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6443")]
     pub listen: ListenAddress,
 }
 
-/// What a role logs.
+/// The log settings of a role.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Observation")]
 pub struct LogArgs {
-    /// What to log: error, warn, info, debug or trace, or levels by module as in info,store=debug
+    /// Log level: error, warn, info, debug or trace; or levels per module as in info,store=debug
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log_level: LogFilter,
 
-    /// How log lines look; they go to standard error
+    /// Format of log lines on standard error
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
 }
 
 impl LogArgs {
-    /// What [`crate::logging::install`] takes.
+    /// The settings for [`crate::logging::install`].
     #[must_use]
     pub fn config(self) -> LogConfig {
         LogConfig { format: self.log_format, filter: self.log_level }
     }
 }
 
-/// Where a role sends its traces.
+/// The trace collector of a role.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Observation")]
 pub struct TelemetryArgs {
-    /// OpenTelemetry collector that takes traces by OTLP over HTTP, such as http://127.0.0.1:4318
+    /// OpenTelemetry collector that receives traces by OTLP over HTTP, such as http://127.0.0.1:4318
     #[arg(long, value_name = "URL")]
     pub otlp_endpoint: Option<Endpoint>,
 }

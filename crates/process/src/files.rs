@@ -1,4 +1,4 @@
-//! Files that are either as they were or as they shall be, whatever happens while they are written.
+//! Atomic file replacement and private file modes.
 
 use std::{
     fs::{self, DirBuilder, File, Permissions},
@@ -9,16 +9,16 @@ use std::{
 
 use tempfile::{Builder, NamedTempFile};
 
-/// Who may read a file.
+/// The read permission of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Its owner only: keys, and what contains them.
+    /// Only the owner: keys, and files that contain them.
     Private,
-    /// Everybody on the machine.
+    /// All users of the machine.
     Public,
 }
 
-/// Makes a folder, and those above it, for its owner only. A folder that exists stays as it is.
+/// Creates a folder and its parents with mode 0700. An existing folder is not changed.
 ///
 /// # Errors
 /// When the operating system refuses.
@@ -26,8 +26,8 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Logs a warning where other users of the machine can list or enter a folder. The files in it are private all the same; what a
-/// person puts beside them may not be.
+/// Logs a warning if other users of the machine can list or enter a folder. Its private files stay protected
+/// by their own modes; files that the operator adds may not be.
 pub fn warn_if_open(folder: &Path) {
     let Ok(found) = fs::metadata(folder) else { return };
     let mode = found.permissions().mode() & 0o777;
@@ -37,8 +37,8 @@ pub fn warn_if_open(folder: &Path) {
     }
 }
 
-/// Takes the rights of group and others away from a file that has any. One that is missing is left to whoever makes it; one that
-/// belongs to another user (a mounted secret, for example) stays as it is, which the log says.
+/// Removes the permissions of group and others from a file. A missing file is skipped. A file of another
+/// user, such as a mounted Secret, stays as it is with a warning.
 pub fn restrict(path: &Path) {
     let Ok(found) = fs::metadata(path) else { return };
     let mode = found.permissions().mode();
@@ -50,7 +50,8 @@ pub fn restrict(path: &Path) {
     }
 }
 
-/// Puts `bytes` where `path` is, in one step: a reader sees the old file or the new one, also after a power cut.
+/// Replaces the content of `path` atomically: readers see the old file or the new one, also after a power
+/// failure.
 ///
 /// # Errors
 /// When the folder is missing or not writable, or the disk is full; the old file is then untouched.
@@ -60,14 +61,14 @@ pub fn write_durably(path: &Path, bytes: &[u8], access: Access) -> io::Result<()
     draft.commit()
 }
 
-/// A file that is written beside its place: in place once it is committed, and gone if it never is.
+/// A file that is written beside its target: [`Draft::commit`] renames it into place, a drop removes it.
 pub struct Draft {
     file: NamedTempFile,
     path: PathBuf,
 }
 
 impl Draft {
-    /// An empty file in the folder of `path`.
+    /// Creates an empty file in the folder of `path`.
     ///
     /// # Errors
     /// When the folder is missing or not writable.
@@ -75,33 +76,33 @@ impl Draft {
         Ok(Self { file: new_beside(path, access)?, path: path.to_owned() })
     }
 
-    /// The file, to write to.
+    /// The file to write to.
     pub fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// Puts the file in its place, in one step that a power cut does not undo.
+    /// Syncs the file and renames it into place, atomically and durably.
     ///
     /// # Errors
-    /// When the disk is full or the place is a folder; what was there is then untouched.
+    /// When the disk is full or the target is a folder; the old file is then untouched.
     pub fn commit(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|error| error.error)?;
-        // The new name is in the folder, so the folder must reach the disk too.
+        // The rename is a change of the folder, which has to be synced as well.
         File::open(folder(&self.path))?.sync_all()
     }
 }
 
-/// Makes a file that only its owner can read, and that was not there before.
+/// Creates a new file with mode 0600.
 ///
 /// # Errors
-/// When it is there, or the folder is missing or not writable.
+/// When the file exists, or the folder is missing or not writable.
 pub fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// The same, but a power cut may leave neither: for what is made again from something else when it is missing or damaged. It does
-/// not wait for the disk.
+/// Like [`write_durably`], without waiting for the disk: a power failure may lose both versions. For files
+/// that can be regenerated.
 ///
 /// # Errors
 /// When the folder is missing or not writable, or the disk is full; the old file is then untouched.

@@ -1,8 +1,8 @@
-//! Lengths of time as Go writes them.
+//! Durations in Go's notation.
 
 use std::time::Duration;
 
-/// Reads `1h2m3.5s` and the like. Less than nothing is nothing.
+/// Parses durations such as `1h2m3.5s`. A negative duration becomes zero.
 pub fn parse(text: &str) -> Option<Duration> {
     let (sign, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (-1.0, rest),

@@ -7,7 +7,7 @@ const PKCS8: &str = "PRIVATE KEY";
 const PKCS1: &str = "RSA PRIVATE KEY";
 const SEC1: &str = "EC PRIVATE KEY";
 
-/// The first private key of a text. An encrypted one is none.
+/// The first unencrypted private key of a PEM text.
 pub(crate) fn private_key(text: &[u8]) -> Option<PrivateKeyDer<'static>> {
     let mut blocks = pem::blocks(text).filter_map(Result::ok).filter(|block| !block.has_headers);
     blocks.find_map(|block| match block.label {
@@ -18,7 +18,7 @@ pub(crate) fn private_key(text: &[u8]) -> Option<PrivateKeyDer<'static>> {
     })
 }
 
-/// Writes a key that is PKCS #8.
+/// Encodes a PKCS #8 key as PEM.
 pub(crate) fn encode(pkcs8: &[u8]) -> String {
     pem::encode(PKCS8, pkcs8)
 }

@@ -1,7 +1,7 @@
-//! What makes a well-behaved process, whatever its role.
+//! Process-level building blocks for all roles: arguments, logging, tracing, certificates, TLS, signals,
+//! supervised tasks.
 //!
-//! It takes its arguments once, says what it does, shows who it is, owns every task it starts, and stops when asked.
-//! Nothing here knows what the process is for.
+//! The crate knows nothing about the roles that use it.
 
 pub mod args;
 pub mod descriptors;

@@ -1,42 +1,42 @@
-//! The address that a server listens on, as a person writes it.
+//! The listen address of a server, `HOST:PORT`.
 
 use std::{env, fmt, fs, io, net::IpAddr, str::FromStr};
 
 use thiserror::Error;
 use tokio::net::TcpListener;
 
-/// HOST:PORT. Port 0 means: any that is free.
+/// `HOST:PORT`. Port 0 selects a free port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenAddress {
     host: String,
     port: u16,
 }
 
-/// A text that is not HOST:PORT.
+/// A text that is not `HOST:PORT`.
 #[derive(Debug, Error)]
-#[error("`{0}` is no address to listen on: give HOST:PORT, such as 127.0.0.1:6443 or [::1]:0")]
+#[error("invalid listen address `{0}`: give HOST:PORT, such as 127.0.0.1:6443 or [::1]:0")]
 pub struct BadAddress(String);
 
-/// An address that cannot be listened on.
+/// The listen address cannot be bound.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Somebody else listens there.
+    /// Another process listens on this address.
     #[error(
         "{0} is in use by another process: stop that one, or choose another address with --listen (port 0 takes a free one)"
     )]
     InUse(ListenAddress),
-    /// Everything else that the operating system may say.
+    /// Any other error of the operating system.
     #[error("cannot listen on {address}: {reason}; choose another address with --listen")]
     Refused {
-        /// The address that was tried.
+        /// The requested address.
         address: ListenAddress,
-        /// What the operating system said.
+        /// The operating system's error.
         #[source]
         reason: io::Error,
     },
 }
 
-/// What this machine calls itself; empty where it does not.
+/// The host name of this machine; empty if unknown.
 #[must_use]
 pub fn host_name() -> String {
     let read = |path: &str| fs::read_to_string(path).ok();
@@ -45,16 +45,16 @@ pub fn host_name() -> String {
 }
 
 impl ListenAddress {
-    /// The name or address of this machine, without the brackets of IPv6.
+    /// The host name or IP address, without the brackets of IPv6.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Opens the socket.
+    /// Binds the listening socket.
     ///
     /// # Errors
-    /// When the address is taken, unknown or forbidden.
+    /// When the address is in use, unknown or not permitted.
     pub async fn bind(&self) -> Result<TcpListener, Error> {
         TcpListener::bind((self.host.as_str(), self.port)).await.map_err(|reason| match reason.kind() {
             io::ErrorKind::AddrInUse => Error::InUse(self.clone()),
@@ -62,7 +62,7 @@ impl ListenAddress {
         })
     }
 
-    /// HOST:PORT that a client on this machine connects to, given the port that was opened.
+    /// The `HOST:PORT` that clients on this machine connect to, given the bound port.
     #[must_use]
     pub fn for_clients(&self, port: u16) -> String {
         let host = match self.host.parse::<IpAddr>() {

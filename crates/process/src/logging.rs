@@ -1,4 +1,4 @@
-//! Structured logs on standard error: text for people, JSON for collectors.
+//! Structured logs on standard error: text or JSON.
 
 use std::{
     fmt,
@@ -19,7 +19,7 @@ use tracing_subscriber::{
 
 use crate::telemetry::Traces;
 
-/// How a log line looks.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// Lines for a person, with colours on a terminal
@@ -29,14 +29,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// Which events are logged: a level, or levels by module such as `info,store=debug`.
+/// The log filter: a level, or levels per module such as `info,store=debug`.
 #[derive(Clone, Debug)]
 pub struct LogFilter(Targets);
 
-/// A text that names no level.
+/// A text that is no log filter.
 #[derive(Debug, Error)]
 #[error(
-    "`{0}` is no filter: give error, warn, info, debug or trace, or levels by module as in `info,store=debug`"
+    "invalid log filter `{0}`: give error, warn, info, debug or trace, or levels per module as in `info,store=debug`"
 )]
 pub struct BadFilter(String);
 
@@ -44,7 +44,7 @@ impl FromStr for LogFilter {
     type Err = BadFilter;
 
     fn from_str(text: &str) -> Result<Self, BadFilter> {
-        // The parser takes a lone word that is no level for the name of a module, which hides misspelt levels.
+        // `Targets` parses a single unknown word as a module name, which would hide misspelt levels.
         let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
         let names_levels = text.split(',').all(|part| part.contains('=') || is_level(part));
         match text.parse::<Targets>() {
@@ -60,26 +60,26 @@ impl fmt::Display for LogFilter {
     }
 }
 
-/// What is logged, and how.
+/// Log settings.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
-    /// The look of a line.
+    /// The format of a line.
     pub format: LogFormat,
-    /// The events that become a line.
+    /// The events that are logged.
     pub filter: LogFilter,
 }
 
-/// A process has one subscriber, and it has one already.
+/// The process already has a subscriber.
 #[derive(Debug, Error)]
 #[error("logging was set up twice; this is a defect of the program")]
 pub struct AlreadyInstalled;
 
-/// Sends this process's events to standard error, and its spans to the collector when there is one.
+/// Sends log events to standard error, and spans to the collector if there is one.
 ///
-/// This is the one piece of global state of the process, and only a program's `main` may set it.
+/// The subscriber is global state of the process, so only a program's `main` may install it.
 ///
 /// # Errors
-/// When the process has a subscriber already.
+/// When the process already has a subscriber.
 pub fn install(config: &LogConfig, traces: Option<&Traces>) -> Result<(), AlreadyInstalled> {
     let colours = io::stderr().is_terminal();
     subscriber(config, traces, io::stderr, colours).try_init().map_err(|_| AlreadyInstalled)
@@ -94,13 +94,13 @@ where
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };
-    // The filter of the log is not the filter of the traces: a quiet log must not blind the collector.
+    // The log filter does not apply to traces: a quiet log must not remove spans from them.
     let traced = FilterFn::new(is_traced).with_max_level_hint(LevelFilter::DEBUG);
     let spans = traces.map(|traces| traces.layer().with_filter(traced));
     Registry::default().with(lines.with_filter(config.filter.0.clone())).with(spans)
 }
 
-/// A span that says which kind it is to a collector is meant for one, also where the log would call it a detail.
+/// A span with the field `otel.kind` is exported even if the log filter would hide it.
 fn is_traced(metadata: &Metadata<'_>) -> bool {
     let is_for_collectors = metadata.is_span() && metadata.fields().field("otel.kind").is_some();
     *metadata.level() <= Level::INFO || (is_for_collectors && *metadata.level() <= Level::DEBUG)
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// What the given filter and format make of one info and one debug event.
+    /// The log lines for one info and one debug event with this filter and format.
     fn check(filter: &str, format: LogFormat) -> Vec<String> {
         let written = Arc::new(Mutex::new(Vec::new()));
         let config = LogConfig { format, filter: filter.parse().unwrap() };

@@ -1,7 +1,7 @@
-//! The certificates that a server makes for itself: an authority, a serving certificate, an administrator's.
+//! The server's own certificates: a CA, a serving certificate and an administrator's client certificate.
 //!
-//! They are made on the first start, kept in a folder, used again on the next start, and made anew when they come
-//! near their end, belong to another authority, or do not cover a name that the server is now reached by.
+//! The first start creates them in a folder, later starts reuse them. A certificate is replaced when it is
+//! close to its expiry, was signed by another CA, or lacks a name of the server.
 
 use std::{
     fs::{self, File},
@@ -24,28 +24,28 @@ mod signer;
 
 pub use signer::{KeyUsage, Signer};
 
-use certificate::{Authority, Inspected, Subject};
+use certificate::{Ca, ParsedCertificate, Subject};
 
-/// How long an authority lives. Every kubeconfig that trusts it dies with it.
-const AUTHORITY_LIFETIME: Duration = days(3650);
+/// The lifetime of the CA. Every kubeconfig that trusts it becomes invalid with it.
+const CA_LIFETIME: Duration = days(3650);
 
-/// How long a certificate of the authority lives; also how early the authority itself is replaced.
+/// The lifetime of a certificate that the CA signs; also the remaining lifetime at which the CA is replaced.
 const LIFETIME: Duration = days(365);
 
-/// A certificate with less than this left is replaced at the next look.
+/// A certificate with less remaining lifetime than this is replaced by the next check.
 const RENEW_BEFORE: Duration = days(90);
 
-/// How often a process that runs for months should look.
-pub const LOOK_INTERVAL: Duration = days(1);
+/// The interval at which a long-running process should check its certificates.
+pub const CHECK_INTERVAL: Duration = days(1);
 
-/// The file with the certificates of CAs that were replaced.
+/// The file with the certificates of replaced CAs.
 const PREVIOUS: &str = "ca-previous.crt";
 
 const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)
 }
 
-/// The names by which a Kubernetes API server is reached inside and outside of its cluster, whatever its address.
+/// The names of a Kubernetes API server inside and outside of its cluster, independent of its address.
 const FIXED_NAMES: [&str; 8] = [
     "localhost",
     "127.0.0.1",
@@ -54,7 +54,7 @@ const FIXED_NAMES: [&str; 8] = [
     "kubernetes.default",
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
-    // The first address of the usual range of service addresses: pods find the server there.
+    // The first address of the default service range, which in-cluster clients use.
     "10.96.0.1",
 ];
 
@@ -73,94 +73,94 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// All certificates of one server.
+/// All certificates of a server.
 #[derive(Clone, Debug)]
 pub struct Pki {
     /// The CA's certificate, as PEM. Clients trust it, and the server trusts clients that it signed.
     pub ca: String,
-    /// The certificates of CAs before it that have not expired, as PEM: what they signed is still trusted.
+    /// The unexpired certificates of replaced CAs, as PEM: certificates that they signed are still trusted.
     pub previous: String,
-    /// What the server shows to clients.
+    /// The serving certificate.
     pub server: Identity,
-    /// What the administrator shows to the server: user `admin` of group `system:masters`.
+    /// The administrator's client certificate: user `admin` in group `system:masters`.
     pub admin: Identity,
-    /// What signs certificates for others.
+    /// Signs client certificates for certificate signing requests.
     pub signer: Signer,
 }
 
-/// Why a server has no certificates.
+/// The reason why a server has no certificates.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A file or folder cannot be read or written.
     #[error("cannot {action} {path}: {reason}; give another folder with --data, or make this one writable", path = path.display())]
     File {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         #[source]
         reason: io::Error,
     },
-    /// The authority's files are there but cannot be used.
+    /// The files of the CA exist but cannot be used.
     #[error(
-        "{path} cannot be used: {reason}; restore it from a copy, or move the folder away to begin with a new authority",
+        "{path} cannot be used: {reason}; restore it from a backup, or move the folder away to start with a new CA",
         path = path.display()
     )]
-    Authority {
-        /// The file in question.
+    Ca {
+        /// The unusable file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why it cannot be used.
         reason: String,
     },
-    /// A key or certificate cannot be made.
-    #[error("cannot make a certificate: {0}")]
+    /// A key or certificate cannot be generated.
+    #[error("cannot generate a certificate: {0}")]
     Generate(#[from] rcgen::Error),
 }
 
 impl Pki {
-    /// Reads the certificates from `folder` and makes those that are missing or due. `host` is the name or address
-    /// that the server listens on.
+    /// Reads the certificates in `folder` and creates those that are missing or due for renewal. `host` is
+    /// the name or address that the server listens on.
     ///
-    /// Processes that share the folder take turns, so that they end up with the same certificates.
+    /// Processes that share the folder take turns, so that all of them get the same certificates.
     ///
     /// # Errors
-    /// When the folder is not writable or the authority in it is damaged.
+    /// When the folder is not writable or the CA in it is damaged.
     pub fn ensure(folder: &Path, host: &str, now: SystemTime) -> Result<Self, Error> {
         files::create_private_folder(folder).map_err(file_error("create", folder))?;
         let lock = File::open(folder).map_err(file_error("open", folder))?;
         lock.lock().map_err(file_error("lock", folder))?;
 
         let folder = Folder { path: folder, now };
-        let authority = folder.authority()?;
+        let signing_ca = folder.ca()?;
         let previous = folder.previous()?;
-        let server = folder.identity("server", &authority, &Subject::server(names(host)))?;
-        let admin = folder.identity("admin", &authority, &Subject::admin())?;
-        let ca = authority.certificate().to_owned();
-        Ok(Self { ca, previous, server, admin, signer: Signer(Arc::new(authority)) })
+        let server = folder.identity("server", &signing_ca, &Subject::server(names(host)))?;
+        let admin = folder.identity("admin", &signing_ca, &Subject::admin())?;
+        let ca = signing_ca.certificate().to_owned();
+        Ok(Self { ca, previous, server, admin, signer: Signer(Arc::new(signing_ca)) })
     }
 
-    /// All CAs whose certificates are trusted, as PEM: while an old CA and its successor are both valid, both of them.
+    /// All trusted CA certificates, as PEM: the present CA, and replaced CAs until they expire.
     #[must_use]
     pub fn trusted(&self) -> String {
         format!("{}{}", self.ca, self.previous)
     }
 }
 
-/// When a certificate ends, in seconds since the epoch; `None` if the PEM holds none.
-pub fn end_of(pem: &str) -> Option<i64> {
-    Inspected::from_pem(pem).ok().map(|certificate| certificate.ends())
+/// The expiry of a PEM certificate in seconds since the epoch; `None` if the text holds no certificate.
+pub fn expires_at(pem: &str) -> Option<i64> {
+    ParsedCertificate::from_pem(pem).ok().map(|certificate| certificate.ends())
 }
 
-/// A serving certificate of an authority that nobody keeps, with that authority behind it: for clients that are told to trust
-/// exactly this file, or nobody.
+/// A serving certificate followed by the certificate of its CA, whose key is discarded: for clients that
+/// trust exactly this file.
 ///
 /// # Errors
-/// When a key or certificate cannot be made.
+/// When a key or certificate cannot be generated.
 pub fn serving_pair(host: &str, now: SystemTime) -> Result<Identity, Error> {
-    let authority = Authority::new(now, LIFETIME)?;
-    let mut identity = authority.issue(&Subject::server(names(host)), now, LIFETIME)?;
-    identity.certificate.push_str(authority.certificate());
+    let ca = Ca::new(now, LIFETIME)?;
+    let mut identity = ca.issue(&Subject::server(names(host)), now, LIFETIME)?;
+    identity.certificate.push_str(ca.certificate());
     Ok(identity)
 }
 
@@ -168,7 +168,7 @@ pub fn serving_pair(host: &str, now: SystemTime) -> Result<Identity, Error> {
 fn names(host: &str) -> Vec<String> {
     let mut names: Vec<_> = FIXED_NAMES.iter().map(|&name| name.to_owned()).collect();
     let host = host.trim_matches(['[', ']']);
-    // 0.0.0.0 and :: are no addresses that anybody connects to.
+    // Clients cannot connect to the unspecified addresses 0.0.0.0 and ::.
     let means_all = host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
     if !means_all && !names.iter().any(|name| name == host) {
         names.push(host.to_owned());
@@ -176,67 +176,68 @@ fn names(host: &str) -> Vec<String> {
     names
 }
 
-/// The folder at a moment: what "due" means depends on both.
+/// The certificate folder, and the time at which renewal is decided.
 struct Folder<'a> {
     path: &'a Path,
     now: SystemTime,
 }
 
 impl Folder<'_> {
-    fn authority(&self) -> Result<Authority, Error> {
+    fn ca(&self) -> Result<Ca, Error> {
         let (certificate_path, key_path) = (self.path.join("ca.crt"), self.path.join("ca.key"));
         if let Some(certificate) = read(&certificate_path)? {
-            let damaged = |path: &Path, reason: String| Error::Authority { path: path.to_owned(), reason };
+            let damaged = |path: &Path, reason: String| Error::Ca { path: path.to_owned(), reason };
             let key = read(&key_path)?.ok_or_else(|| damaged(&key_path, "it is missing".to_owned()))?;
-            let inspected =
-                Inspected::from_pem(&certificate).map_err(|reason| damaged(&certificate_path, reason))?;
-            let authority = Authority::load(certificate, &key, &inspected)
-                .map_err(|reason| damaged(&key_path, reason))?;
-            if inspected.is_valid_until(self.now, self.now + LIFETIME) {
-                return Ok(authority);
+            let parsed = ParsedCertificate::from_pem(&certificate)
+                .map_err(|reason| damaged(&certificate_path, reason))?;
+            let ca = Ca::load(certificate, &key, &parsed).map_err(|reason| damaged(&key_path, reason))?;
+            if parsed.is_valid_until(self.now, self.now + LIFETIME) {
+                return Ok(ca);
             }
-            tracing::warn!(path = %certificate_path.display(), "the CA is near its end and is replaced");
-            self.retire(authority.certificate())?;
+            tracing::warn!(path = %certificate_path.display(), "replacing the CA, which expires soon");
+            self.retire(ca.certificate())?;
         }
-        let authority = Authority::new(self.now, AUTHORITY_LIFETIME)?;
-        // The certificate comes last: its presence says that the key is there.
+        let ca = Ca::new(self.now, CA_LIFETIME)?;
+        // The certificate is written last: its presence implies that the key exists.
         for (path, text, access) in [
-            (&key_path, authority.key().as_str(), Access::Private),
-            (&certificate_path, authority.certificate(), Access::Public),
+            (&key_path, ca.key().as_str(), Access::Private),
+            (&certificate_path, ca.certificate(), Access::Public),
         ] {
             files::write_durably(path, text.as_bytes(), access).map_err(file_error("write", path))?;
         }
-        Ok(authority)
+        Ok(ca)
     }
 
-    /// Keeps the certificate of a CA that is about to be replaced: what it signed is trusted to its end.
+    /// Saves the certificate of a CA that is being replaced: certificates that it signed stay trusted until
+    /// they expire.
     fn retire(&self, certificate: &str) -> Result<(), Error> {
         let (path, before) = (self.path.join(PREVIOUS), self.previous()?);
-        let all = tls::united(&[certificate, &before], self.now).unwrap_or_else(|_| certificate.to_owned());
+        let all =
+            tls::merge_bundles(&[certificate, &before], self.now).unwrap_or_else(|_| certificate.to_owned());
         files::write_durably(&path, all.as_bytes(), Access::Public).map_err(file_error("write", &path))
     }
 
-    /// The certificates of former CAs that have not expired. A damaged file is as good as none: it only grants.
+    /// The unexpired certificates of replaced CAs. A damaged file counts as empty, which only reduces trust.
     fn previous(&self) -> Result<String, Error> {
         let path = self.path.join(PREVIOUS);
         let Some(text) = read(&path)? else { return Ok(String::new()) };
-        Ok(tls::united(&[&text], self.now).unwrap_or_else(|error| {
-            tracing::warn!(path = %path.display(), %error, "the certificates of former CAs cannot be read and are ignored");
+        Ok(tls::merge_bundles(&[&text], self.now).unwrap_or_else(|error| {
+            tracing::warn!(path = %path.display(), %error, "cannot read the certificates of replaced CAs; ignoring them");
             String::new()
         }))
     }
 
-    fn identity(&self, name: &str, authority: &Authority, subject: &Subject) -> Result<Identity, Error> {
+    fn identity(&self, name: &str, ca: &Ca, subject: &Subject) -> Result<Identity, Error> {
         let certificate_path = self.path.join(format!("{name}.crt"));
         let key_path = self.path.join(format!("{name}.key"));
         if let (Some(certificate), Some(key)) = (read(&certificate_path)?, read(&key_path)?) {
             let identity = Identity { certificate, key };
-            if self.is_good(&identity, authority, subject) {
+            if self.is_good(&identity, ca, subject) {
                 return Ok(identity);
             }
         }
-        let identity = authority.issue(subject, self.now, LIFETIME)?;
-        // The authority can make another at any time, so nobody waits for the disk.
+        let identity = ca.issue(subject, self.now, LIFETIME)?;
+        // Not synced to disk: the CA can issue another certificate at any time.
         for (path, text, access) in [
             (&key_path, &identity.key, Access::Private),
             (&certificate_path, &identity.certificate, Access::Public),
@@ -246,11 +247,11 @@ impl Folder<'_> {
         Ok(identity)
     }
 
-    fn is_good(&self, identity: &Identity, authority: &Authority, subject: &Subject) -> bool {
-        Inspected::from_pem(&identity.certificate).is_ok_and(|certificate| {
+    fn is_good(&self, identity: &Identity, ca: &Ca, subject: &Subject) -> bool {
+        ParsedCertificate::from_pem(&identity.certificate).is_ok_and(|certificate| {
             certificate.is_valid_until(self.now, self.now + RENEW_BEFORE)
                 && certificate.has_key(&identity.key)
-                && certificate.is_issued_by(authority)
+                && certificate.is_issued_by(ca)
                 && certificate.covers(subject)
         })
     }

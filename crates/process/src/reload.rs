@@ -1,6 +1,6 @@
 //! Values that follow files while the process runs: CA bundles, token files, keys.
 //!
-//! One task polls all files. Content that cannot be used is reported and changes nothing: the value before stays.
+//! One task polls all files. Unusable content is logged and changes nothing: the previous value stays in use.
 
 use std::{
     convert::Infallible,
@@ -17,30 +17,30 @@ use tokio::sync::watch;
 
 use crate::{Shutdown, supervisor::TaskError};
 
-/// How often files are looked at.
+/// The interval at which files are polled.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// No file of certificates, tokens or keys is longer.
+/// The size limit of a file.
 const MAX_LENGTH: u64 = 64 << 20;
 
-/// A value that may be replaced at any time. Cheap to clone; all clones show the same value.
+/// A value that may be replaced at any time. Cheap to clone; all clones share the value.
 pub struct Current<T>(watch::Receiver<Arc<T>>);
 
 impl<T> Current<T> {
-    /// A value that is never replaced.
+    /// A value that never changes.
     pub fn fixed(value: T) -> Self {
         Updater::new(value).1
     }
 
-    /// The value as it is now.
+    /// The present value.
     pub fn get(&self) -> Arc<T> {
         Arc::clone(&self.0.borrow())
     }
 
-    /// Waits until the value is another one than was last seen by this call on this clone.
+    /// Waits until the value differs from the one that this clone saw last.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
-            // Nobody is left to replace it.
+            // The updater is gone, so the value never changes again.
             std::future::pending().await
         }
     }
@@ -64,24 +64,24 @@ impl<T> From<Arc<T>> for Current<T> {
     }
 }
 
-/// Values may be secret: only their presence is shown.
+/// Shows no value, because it may be secret.
 impl<T> fmt::Debug for Current<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Current").finish_non_exhaustive()
     }
 }
 
-/// Replaces the value that a [`Current`] shows.
+/// Replaces the value of a [`Current`].
 pub struct Updater<T>(watch::Sender<Arc<T>>);
 
 impl<T> Updater<T> {
-    /// Begins with this value.
+    /// Starts with this value.
     pub fn new(value: T) -> (Self, Current<T>) {
         let (sender, receiver) = watch::channel(Arc::new(value));
         (Self(sender), Current(receiver))
     }
 
-    /// Another reader.
+    /// Creates another reader.
     pub fn current(&self) -> Current<T> {
         Current(self.0.subscribe())
     }
@@ -91,7 +91,7 @@ impl<T> Updater<T> {
         self.0.send_replace(Arc::new(value));
     }
 
-    /// Replaces the value by one that is made from it.
+    /// Replaces the value by a function of it.
     pub fn update(&self, change: impl FnOnce(&T) -> T) {
         self.0.send_modify(|value| *value = Arc::new(change(value)));
     }
@@ -109,38 +109,38 @@ impl<T> fmt::Debug for Updater<T> {
     }
 }
 
-/// A file, and the flag that names it.
+/// A file and the flag that names it.
 #[derive(Clone, Debug)]
 pub struct NamedFile {
-    /// Such as `--client-ca-file`.
+    /// The flag, such as `--client-ca-file`.
     pub flag: &'static str,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
 }
 
 /// A file with its content.
 #[derive(Debug)]
 pub struct Content {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its content.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
 /// Files that cannot be read or used.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The operating system refuses.
+    /// The file cannot be read.
     #[error("cannot read {path}, which {flag} names: {reason}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// The flag that names it.
         flag: &'static str,
-        /// Why.
+        /// The operating system's error.
         reason: io::Error,
     },
-    /// The content is refused.
+    /// The content is rejected.
     #[error("{0}")]
     Unusable(TaskError),
 }
@@ -150,11 +150,11 @@ pub enum Error {
 pub enum Outcome {
     /// New content is in use.
     Reloaded,
-    /// The content before stays in use.
+    /// The previous content stays in use.
     Failed,
 }
 
-/// Follows files. [`Reloader::watch`] reads them for the first time, [`Reloader::run`] from then on.
+/// Reloads files. [`Reloader::watch`] loads them for the first time, [`Reloader::run`] polls them.
 #[derive(Debug, Default)]
 pub struct Reloader {
     sources: Vec<Source>,
@@ -162,14 +162,14 @@ pub struct Reloader {
 
 type Load = Box<dyn FnMut(&[Content]) -> Result<(), TaskError> + Send>;
 
-/// Files that are used together.
+/// Files that are loaded together.
 struct Source {
     name: &'static str,
     files: Vec<NamedFile>,
     load: Load,
-    /// The digest of the content that is in use.
+    /// The digest of the content in use.
     used: Vec<u8>,
-    /// The last failure, which is logged once.
+    /// The last failure; a repeated one is not logged again.
     failure: Option<String>,
 }
 
@@ -180,10 +180,10 @@ impl fmt::Debug for Source {
 }
 
 impl Reloader {
-    /// Loads files now, and again whenever the content of one of them changes. `name` is for logs and metrics.
+    /// Loads files now, and again whenever one of them changes. `name` is for logs and metrics.
     ///
     /// # Errors
-    /// When a file cannot be read, or `load` refuses the content.
+    /// When a file cannot be read, or `load` rejects the content.
     pub fn watch<E: Into<TaskError>>(
         &mut self,
         name: &'static str,
@@ -193,17 +193,17 @@ impl Reloader {
         let load: Load = Box::new(move |contents| load(contents).map_err(Into::into));
         let mut source = Source { name, files, load, used: Vec::new(), failure: None };
         source.reload()?;
-        // A pipe is read once: it would never end a second time.
+        // A pipe can be read only once, so it is not polled.
         if source.files.iter().all(|file| fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file())) {
             self.sources.push(source);
         }
         Ok(())
     }
 
-    /// Loads files now, and again whenever the content of one of them changes, into a value.
+    /// Loads files now, and again whenever one of them changes, into a value.
     ///
     /// # Errors
-    /// When a file cannot be read, or `parse` refuses the content.
+    /// When a file cannot be read, or `parse` rejects the content.
     pub fn follow<T: Send + Sync + 'static, E: Into<TaskError>>(
         &mut self,
         name: &'static str,
@@ -223,7 +223,7 @@ impl Reloader {
         Ok(slot.get().expect("the first content was loaded").current())
     }
 
-    /// Looks at all files at this pace, until a stop is requested, and reports each new content and each failed attempt.
+    /// Polls all files at this interval until a stop is requested, and reports each reload and each failure.
     ///
     /// # Errors
     /// Never.
@@ -249,7 +249,7 @@ impl Reloader {
 }
 
 impl Source {
-    /// Loads the content if it is another one than is in use.
+    /// Loads the content if it differs from the one in use.
     fn reload(&mut self) -> Result<bool, Error> {
         let mut contents = Vec::new();
         for NamedFile { flag, path } in &self.files {
@@ -271,13 +271,17 @@ impl Source {
         match self.reload() {
             Ok(false) => {}
             Ok(true) => {
-                tracing::info!(name, "reloaded a file that changed");
+                tracing::info!(name, "reloaded changed files");
                 report(name, Outcome::Reloaded);
             }
             Err(error) => {
                 let error = error.to_string();
                 if self.failure.as_ref() != Some(&error) {
-                    tracing::error!(name, error, "cannot reload a file; its previous content stays in use");
+                    tracing::error!(
+                        name,
+                        error,
+                        "cannot reload changed files; the previous content stays in use"
+                    );
                 }
                 report(name, Outcome::Failed);
                 self.failure = Some(error);

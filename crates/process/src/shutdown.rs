@@ -1,4 +1,4 @@
-//! The request to stop: one clonable token that everything in a process waits on, and the signals that pull it.
+//! The shutdown token that every task of a process waits on, and the signals that trigger it.
 
 use std::{io, sync::Arc};
 
@@ -7,34 +7,36 @@ use tokio::{
     sync::watch,
 };
 
-/// A request to stop that is made once and seen by every clone.
+/// A stop request that is made once and seen by every clone.
 ///
-/// A server takes one from outside instead of listening for signals itself, so that a thousand servers can live
-/// in one process and a test can stop each of them alone.
+/// A server takes the token from its caller instead of handling signals itself, so that a process can run
+/// many servers and stop each of them separately.
 #[derive(Clone, Debug)]
 pub struct Shutdown {
     requested: Arc<watch::Sender<bool>>,
 }
 
 impl Shutdown {
-    /// A token that nobody has pulled yet.
+    /// A token without a request.
     #[must_use]
     pub fn new() -> Self {
         Self { requested: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// Asks everything that waits on this token, now or later, to stop. Asking twice is asking once.
+    /// Requests the stop of everything that waits on this token, now or later. Further requests have no
+    /// effect.
     pub fn request(&self) {
         self.requested.send_replace(true);
     }
 
-    /// Whether somebody has asked.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         *self.requested.borrow()
     }
 
-    /// Waits until somebody asks. The future borrows nothing, so a task can keep it across a `select!` loop.
+    /// Waits until a stop is requested. The future borrows nothing, so a task can keep it across a `select!`
+    /// loop.
     pub fn requested(&self) -> impl Future<Output = ()> + Send + 'static {
         let sender = Arc::clone(&self.requested);
         let mut receiver = sender.subscribe();
@@ -52,14 +54,15 @@ impl Default for Shutdown {
     }
 }
 
-/// The signals by which a person or a service manager asks a process to stop.
+/// The signals SIGINT and SIGTERM.
 #[derive(Debug)]
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// Takes over SIGINT and SIGTERM from this moment on: a signal that comes before anybody waits is not lost.
+/// Installs the handlers of SIGINT and SIGTERM: from now on no signal is lost, even if it comes before
+/// [`StopSignals::received`].
 ///
 /// # Errors
 /// When the operating system refuses the handler.
@@ -71,7 +74,7 @@ pub fn signals() -> io::Result<StopSignals> {
 }
 
 impl StopSignals {
-    /// Waits for the next of the signals and gives its name.
+    /// Waits for the next signal and returns its name.
     pub async fn received(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",

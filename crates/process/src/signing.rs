@@ -1,4 +1,4 @@
-//! Keys that sign tokens, and keys that check what was signed: RSA with SHA-256, and the curves P-256 and P-384.
+//! Keys that sign and verify tokens: RSA with SHA-256, ECDSA with P-256 and P-384.
 
 mod der;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use crate::{
     keys,
 };
 
-/// A key that cannot be used. What it says never contains any of the key.
+/// An unusable key. The message never contains key material.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Unusable(String);
@@ -31,7 +31,7 @@ fn unusable(reason: impl Into<String>) -> Unusable {
     Unusable(reason.into())
 }
 
-/// How something is signed; displays as the name that tokens have for it.
+/// A signature algorithm; displays as its JWA name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// RSA, PKCS #1 v1.5, SHA-256.
@@ -71,32 +71,32 @@ pub struct PublicKey {
     bytes: Vec<u8>,
 }
 
-/// The numbers that a public key is.
+/// The numbers of a public key, as a JSON Web Key has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Numbers {
-    /// Of RSA.
+pub enum KeyNumbers {
+    /// An RSA key.
     Rsa {
         /// The modulus, without leading zeros.
         n: Vec<u8>,
         /// The exponent, without leading zeros.
         e: Vec<u8>,
     },
-    /// Of a point of a curve.
+    /// A point on an elliptic curve.
     Point {
         /// The name of the curve.
         curve: &'static str,
-        /// One coordinate.
+        /// The x coordinate.
         x: Vec<u8>,
-        /// The other one.
+        /// The y coordinate.
         y: Vec<u8>,
     },
 }
 
 impl SigningKey {
-    /// The private key of a PEM file: PKCS #8, PKCS #1 (RSA) or SEC 1 (curves).
+    /// Parses the private key of a PEM file: PKCS #8, PKCS #1 (RSA) or SEC 1 (ECDSA).
     ///
     /// # Errors
-    /// There is none, or none of a kind that can be used here.
+    /// When there is no private key, or one of an unsupported type.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Unusable> {
         let key = keys::private_key(pem).ok_or_else(|| unusable("it holds no private key"))?;
         let rsa = |pair: RsaKeyPair| {
@@ -134,19 +134,19 @@ impl SigningKey {
         Some(Self { pair: Pair::Ec(Box::new(pair)), public: PublicKey { algorithm, bytes } })
     }
 
-    /// A new key of the curve P-256, as PEM.
+    /// Generates a P-256 key, as PEM.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// When the system has no random numbers.
     pub fn generate() -> Result<String, Unusable> {
         let key = rcgen::KeyPair::generate().map_err(|error| unusable(error.to_string()))?;
         Ok(keys::encode(key.serialized_der()))
     }
 
-    /// The key of a file, which is made if it is missing.
+    /// Loads the key from a file, which is created if it is missing.
     ///
     /// # Errors
-    /// The file can be neither read nor made, or holds no key that can be used.
+    /// When the file can be neither read nor created, or holds no usable key.
     pub fn ensure(path: &Path) -> io::Result<Self> {
         let pem = match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -159,15 +159,15 @@ impl SigningKey {
         Self::from_pem(&pem).map_err(io::Error::other)
     }
 
-    /// The key that checks its signatures.
+    /// The key that verifies its signatures.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// Signs; the signature of a curve is two numbers of fixed length, as tokens have it.
+    /// Signs a message. An ECDSA signature is two numbers of fixed length, as in JWTs.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// When the system has no random numbers.
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Unusable> {
         let random = SystemRandom::new();
         let failed = |_| unusable("nothing can be signed with it");
@@ -181,10 +181,10 @@ impl SigningKey {
         }
     }
 
-    /// A token (JWT) that says this and names the key; `claims` is JSON.
+    /// A signed JWT with these claims (JSON) and this key's id.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// When the system has no random numbers.
     pub fn token(&self, claims: &[u8]) -> Result<String, Unusable> {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let (algorithm, id) = (self.public.algorithm(), encode(&self.public.fingerprint()));
@@ -206,10 +206,10 @@ fn curve_identifier(algorithm: Algorithm) -> &'static [u8] {
 }
 
 impl PublicKey {
-    /// All keys of a PEM file: public ones, those of certificates, and the public halves of private ones.
+    /// All public keys of a PEM file: public keys, those of certificates, and those of private keys.
     ///
     /// # Errors
-    /// There is none, or one that cannot be used here.
+    /// When there is none, or an unusable one.
     pub fn all_from_pem(text: &[u8]) -> Result<Vec<Self>, Unusable> {
         let mut keys = Vec::new();
         for block in pem::blocks(text) {
@@ -237,17 +237,17 @@ impl PublicKey {
             _ if identifier == der::RSA => Algorithm::Rs256,
             _ if identifier == der::P256 => Algorithm::Es256,
             _ if identifier == der::P384 => Algorithm::Es384,
-            _ => return Err(unusable("it is neither RSA nor of the curves P-256 and P-384")),
+            _ => return Err(unusable("it is neither an RSA key nor an ECDSA key of P-256 or P-384")),
         };
         Ok(Self { algorithm, bytes: bytes.to_vec() })
     }
 
-    /// How it is used.
+    /// The algorithm of this key's signatures.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// SHA-256 of the key as X.509 has it: its name among others.
+    /// SHA-256 of the key's `SubjectPublicKeyInfo`.
     pub fn fingerprint(&self) -> Vec<u8> {
         let identifier = match self.algorithm {
             Algorithm::Rs256 => der::RSA,
@@ -256,7 +256,7 @@ impl PublicKey {
         digest::digest(&digest::SHA256, &der::spki(identifier, &self.bytes)).as_ref().to_vec()
     }
 
-    /// Whether this key's private half has signed this.
+    /// Whether the signature of the message is valid.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         let algorithm: &dyn VerificationAlgorithm = match self.algorithm {
             Algorithm::Rs256 => &signature::RSA_PKCS1_2048_8192_SHA256,
@@ -266,18 +266,18 @@ impl PublicKey {
         UnparsedPublicKey::new(algorithm, &self.bytes).verify(message, signature).is_ok()
     }
 
-    /// The numbers that it is; `None` if it is none.
-    pub fn numbers(&self) -> Option<Numbers> {
+    /// The numbers of the key; `None` if it is malformed.
+    pub fn numbers(&self) -> Option<KeyNumbers> {
         let curve = match self.algorithm {
             Algorithm::Rs256 => {
                 let (n, e) = der::read_rsa(&self.bytes)?;
-                return Some(Numbers::Rsa { n, e });
+                return Some(KeyNumbers::Rsa { n, e });
             }
             Algorithm::Es256 => "P-256",
             Algorithm::Es384 => "P-384",
         };
         let point = self.bytes.strip_prefix(&[4])?;
         let (x, y) = point.split_at(point.len() / 2);
-        Some(Numbers::Point { curve, x: x.to_vec(), y: y.to_vec() })
+        Some(KeyNumbers::Point { curve, x: x.to_vec(), y: y.to_vec() })
     }
 }

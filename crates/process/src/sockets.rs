@@ -1,4 +1,4 @@
-//! TCP connections whose other side may vanish without a word: a machine that lost its power, a cable that was pulled.
+//! TCP keepalive: detects peers that vanished without closing the connection.
 
 use std::io;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-/// A peer that is gone is found out after about [`IDLE`] + [`RETRIES`] * [`INTERVAL`], as for sessions of PostgreSQL.
+/// A lost peer is detected after about [`IDLE`] + [`RETRIES`] * [`INTERVAL`], as for PostgreSQL sessions.
 const IDLE: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_secs(5);
 const RETRIES: u32 = 3;
 
-/// Has the kernel end the connection when its other side does not answer, whether or not something is on its way to it.
+/// Makes the kernel end the connection when the peer does not answer, whether data is in flight or not.
 ///
 /// # Errors
-/// Where the kernel does not know these options.
+/// When the kernel does not support these options.
 pub fn detect_loss(stream: &TcpStream) -> io::Result<()> {
     let socket = SockRef::from(stream);
     let keepalive = TcpKeepalive::new().with_time(IDLE).with_interval(INTERVAL).with_retries(RETRIES);
     socket.set_tcp_keepalive(&keepalive)?;
-    // Keepalive probes are not sent while data waits to be acknowledged.
+    // No keepalive probes are sent while data is unacknowledged.
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(IDLE + RETRIES * INTERVAL))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! The owner of a process's long-lived tasks: none outlives it, and none ends unnoticed.
+//! The owner of a process's long-running tasks: no task outlives it, and an early end is a failure.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,28 +10,28 @@ use tokio::{
 
 use crate::Shutdown;
 
-/// How long tasks may take to end once a stop was requested.
+/// The time that tasks have to end after a stop request.
 ///
-/// A process shall be gone within a second. The rest of that second is for what comes after the tasks: the
+/// A process should exit within a second. The rest of that second is for the steps after the tasks: the
 /// database's last page, the last spans to the collector, the exit itself.
 pub const GRACE: Duration = Duration::from_millis(750);
 
-/// What a task may fail with: any error, as the process only prints it.
+/// The error of a task. The process only prints it.
 pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A task ended that should have run until a stop was requested.
+/// A task ended before a stop was requested.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// The task gave up with an error.
+    /// The task returned an error.
     #[error("{task} failed: {reason}")]
     Failed {
         /// The name under which the task was started.
         task: &'static str,
-        /// Why it gave up.
+        /// The error.
         #[source]
         reason: TaskError,
     },
-    /// The task returned although nobody had asked it to.
+    /// The task returned without a stop request.
     #[error("{task} ended although nothing had asked it to; this is a defect of the program")]
     EndedEarly {
         /// The name under which the task was started.
@@ -42,12 +42,12 @@ pub enum Failure {
     Panicked {
         /// The name under which the task was started.
         task: &'static str,
-        /// The text of the panic.
+        /// The message of the panic.
         message: String,
     },
 }
 
-/// Owns named tasks and ends the process when one of them ends early.
+/// Owns named tasks and stops all of them when one ends early.
 ///
 /// Dropping it aborts every task that still runs.
 #[derive(Debug)]
@@ -56,39 +56,52 @@ pub struct Supervisor {
     names: HashMap<Id, &'static str>,
     shutdown: Shutdown,
     grace: Duration,
+    #[cfg(feature = "faults")]
+    faults: tasks::Faults,
 }
 
 impl Supervisor {
     /// A supervisor whose tasks run until `shutdown` is requested.
     #[must_use]
     pub fn new(shutdown: Shutdown) -> Self {
-        Self { tasks: JoinSet::new(), names: HashMap::new(), shutdown, grace: GRACE }
+        Self {
+            tasks: JoinSet::new(),
+            names: HashMap::new(),
+            shutdown,
+            grace: GRACE,
+            #[cfg(feature = "faults")]
+            faults: tasks::Faults::default(),
+        }
     }
 
-    /// Gives the tasks another time than [`GRACE`] to end after a request.
+    /// Sets another grace period than [`GRACE`].
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// The token that stops this supervisor's tasks.
+    /// The token that stops the tasks of this supervisor.
     #[must_use]
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
     }
 
-    /// Starts a task that runs until a stop is requested. The name begins a sentence: "the compactor".
+    /// Starts a task that runs until a stop is requested. The name starts an error message: "the compactor".
     pub fn start<E: Into<TaskError>>(
         &mut self,
         name: &'static str,
         task: impl Future<Output = Result<(), E>> + Send + 'static,
     ) {
-        let handle = self.tasks.spawn(async move { task.await.map_err(Into::into) });
+        let task = async move { task.await.map_err(Into::into) };
+        #[cfg(feature = "faults")]
+        let task = self.faults.wrap(name, task);
+        let handle = self.tasks.spawn(task);
         self.names.insert(handle.id(), name);
     }
 
-    /// Fails when a component does: `failed` resolves with the reason when one of its own tasks has ended early.
+    /// Fails when a component fails: `failed` resolves with the reason when one of the component's tasks has
+    /// ended early.
     pub fn watch<E: Into<TaskError>>(
         &mut self,
         name: &'static str,
@@ -103,16 +116,29 @@ impl Supervisor {
         });
     }
 
-    /// Runs until a stop is requested or a task ends early, then ends all tasks and returns.
+    /// The names of all tasks that were started, in this order.
+    #[cfg(feature = "faults")]
+    #[must_use]
+    pub fn task_names(&self) -> Vec<String> {
+        self.faults.names()
+    }
+
+    /// Makes the task of this name panic. Returns false if there is none.
+    #[cfg(feature = "faults")]
+    pub fn inject_fault(&self, name: &str) -> bool {
+        self.faults.inject(name)
+    }
+
+    /// Runs until a stop is requested or a task ends early, then stops all tasks and returns.
     ///
     /// # Errors
-    /// The first task that ended before the request, or failed on its way out.
+    /// The first task that ended before the request, or failed while stopping.
     pub async fn run(mut self) -> Result<(), Failure> {
         let early = tokio::select! {
             () = self.shutdown.requested() => Ok(()),
             Some(ended) = self.tasks.join_next_with_id() => {
                 let (task, outcome) = self.outcome(ended);
-                // A task may see the request, or be the one that makes it, and end before this is polled.
+                // A task may see the stop request, or make it, and end before this is polled.
                 let in_order = self.shutdown.is_requested();
                 outcome.and(if in_order { Ok(()) } else { Err(Failure::EndedEarly { task }) })
             }
@@ -122,7 +148,7 @@ impl Supervisor {
         early.and(late)
     }
 
-    /// Waits for the remaining tasks until the deadline, then aborts the rest.
+    /// Waits for the remaining tasks until the deadline, then aborts them.
     async fn drain(&mut self) -> Result<(), Failure> {
         let deadline = Instant::now() + self.grace;
         let mut result = Ok(());
@@ -134,7 +160,7 @@ impl Supervisor {
         self.tasks.abort_all();
         while let Some(ended) = self.tasks.join_next_with_id().await {
             let (task, _) = self.outcome(ended);
-            tracing::warn!(task, grace = ?self.grace, "a task did not stop in time and was aborted");
+            tracing::warn!(task, grace = ?self.grace, "aborted a task that did not stop in time");
         }
         result
     }

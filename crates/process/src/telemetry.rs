@@ -1,4 +1,4 @@
-//! Traces to an OpenTelemetry collector, by OTLP over HTTP, when an endpoint is given.
+//! Traces to an OpenTelemetry collector, by OTLP over HTTP, if an endpoint is given.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -17,25 +17,25 @@ use self::client::CollectorClient;
 
 mod client;
 
-/// Where the collector takes traces, below the endpoint that a person gives.
+/// The path of the collector's trace receiver, below the given endpoint.
 const TRACES_PATH: &str = "/v1/traces";
 
-/// How often finished spans are sent. The batch thread sleeps in between.
+/// The interval at which finished spans are sent. The batch thread sleeps in between.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Spans beyond this wait in vain: a collector that is away costs memory only up to here.
+/// Spans beyond this are dropped, which bounds the memory while the collector is unavailable.
 const QUEUE_SIZE: usize = 4096;
 
-/// A collector that is down must not hold up the end of the process, which has a second in all.
+/// An unavailable collector must not delay the exit of the process, which has a second in all.
 const FINISH_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The address of a collector.
+/// The URL of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint(Uri);
 
-/// An address that cannot be a collector's.
+/// A text that is no collector URL.
 #[derive(Debug, Error)]
-#[error("`{0}` is no address of a collector: give http://HOST:PORT, such as http://127.0.0.1:4318")]
+#[error("invalid collector URL `{0}`: give http://HOST:PORT, such as http://127.0.0.1:4318")]
 pub struct BadEndpoint(String);
 
 impl FromStr for Endpoint {
@@ -59,12 +59,12 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The exporter could not be set up.
+/// The exporter could not be created.
 #[derive(Debug, Error)]
-#[error("traces cannot be exported: {0}")]
+#[error("cannot export traces: {0}")]
 pub struct Error(#[from] opentelemetry_otlp::ExporterBuildError);
 
-/// The way of this process's spans to a collector: gathered, and sent in batches by a thread of its own.
+/// Exports the spans of this process: collects them, and sends them in batches from a thread.
 #[derive(Debug)]
 pub struct Traces {
     provider: SdkTracerProvider,
@@ -74,7 +74,7 @@ impl Traces {
     /// Sends to `endpoint`, as the service `name`. Nothing is sent before spans end.
     ///
     /// # Errors
-    /// When the exporter refuses its configuration.
+    /// When the exporter rejects its configuration.
     pub fn to(endpoint: &Endpoint, name: &'static str, version: &'static str) -> Result<Self, Error> {
         let exporter = SpanExporter::builder()
             .with_http()
@@ -97,22 +97,22 @@ impl Traces {
         })
     }
 
-    /// The layer that turns tracing's spans into OpenTelemetry's.
+    /// The layer that converts tracing's spans to OpenTelemetry's.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
-        // Code locations and thread names triple the size of a span and help nobody who reads a trace.
+        // Code locations and thread names triple the size of a span without helping its readers.
         tracing_opentelemetry::layer()
             .with_tracer(self.provider.tracer("orlop"))
             .with_location(false)
             .with_threads(false)
     }
 
-    /// Sends what is still held, within a time that the end of a process can spare.
+    /// Sends the remaining spans, with a short time limit because the process exits.
     pub fn finish(&self) {
         if let Err(error) = self.provider.shutdown_with_timeout(FINISH_TIMEOUT) {
-            tracing::warn!(%error, "the last traces did not reach the collector");
+            tracing::warn!(%error, "cannot send the last traces to the collector");
         }
     }
 }

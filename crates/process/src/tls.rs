@@ -1,4 +1,4 @@
-//! TLS: the certificate that a server shows, which may change while running, and how the other side's certificate is judged.
+//! TLS: a server's replaceable certificate, and the verification of the peer's certificate.
 
 use std::sync::{Arc, RwLock};
 
@@ -21,47 +21,47 @@ mod bundle;
 mod client;
 mod servers;
 
-pub use bundle::united;
+pub use bundle::merge_bundles;
 pub use client::{CertIdentity, ClientCaVerifier, Refusal};
 use servers::BundleVerifier;
 
-/// The protocols over TLS, the better first.
+/// The protocols over TLS, preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Certificates or keys that cannot be used.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A text that should be PEM is not.
+    /// A text is no valid PEM.
     #[error("{what} cannot be read as PEM: {reason}")]
     Pem {
-        /// What the text should hold.
+        /// The expected content.
         what: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The library refuses what was read.
+    /// The TLS library rejects a certificate or key.
     #[error("{what} cannot be used: {reason}")]
     Unusable {
-        /// What was refused.
+        /// The rejected item.
         what: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// One provider for all of it, passed explicitly: a process-wide default would be global state.
+/// The crypto provider, passed explicitly: a process-wide default would be global state.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The certificate that a server shows. A renewed one can take its place without a restart.
+/// The serving certificate. A renewed one can replace it without a restart.
 #[derive(Debug)]
 pub struct ServingCertificate {
     current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl ServingCertificate {
-    /// Begins with this certificate.
+    /// Starts with this certificate.
     ///
     /// # Errors
     /// When certificate and key cannot be read or do not belong together.
@@ -69,10 +69,10 @@ impl ServingCertificate {
         Ok(Self { current: RwLock::new(certified_key(identity)?) })
     }
 
-    /// Shows another certificate from the next connection on.
+    /// Uses another certificate from the next connection on.
     ///
     /// # Errors
-    /// As [`ServingCertificate::new`]; the certificate before stays in place.
+    /// As [`ServingCertificate::new`]; the previous certificate then stays in use.
     pub fn replace(&self, identity: &Identity) -> Result<(), Error> {
         let renewed = certified_key(identity)?;
         *self.current.write().expect("no code panics with the lock held") = renewed;
@@ -105,7 +105,7 @@ fn chain_and_key(
     Ok((chain, key))
 }
 
-/// All certificates of a PEM text, of which there has to be one.
+/// All certificates of a PEM text, at least one.
 fn certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let certificates = any_certificates(what, text)?;
     if certificates.is_empty() {
@@ -126,13 +126,13 @@ fn any_certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDe
     Ok(found)
 }
 
-/// What a server needs for TLS 1.2 and 1.3 with HTTP/2 and HTTP/1.1.
+/// The configuration of a server: TLS 1.2 and 1.3, HTTP/2 and HTTP/1.1.
 ///
-/// Clients are asked for a certificate, and any they show is taken if they hold its key. Whether `clients` trusts
-/// it is the authenticator's question: its answer is a 401 that a person can read, not a failed handshake.
+/// Requests a client certificate and accepts any whose key the client holds. The authenticator verifies it
+/// with `clients`, so that an untrusted client gets a readable 401 instead of a failed handshake.
 ///
 /// # Panics
-/// Never: the provider knows both protocol versions.
+/// Never: the provider supports both protocol versions.
 #[must_use]
 pub fn server_config(certificate: Arc<ServingCertificate>, clients: &ClientCaVerifier) -> Arc<ServerConfig> {
     let provider = provider();
@@ -145,16 +145,17 @@ pub fn server_config(certificate: Arc<ServingCertificate>, clients: &ClientCaVer
     Arc::new(config)
 }
 
-/// What a client needs for TLS 1.2 and 1.3: the authorities or servers that it trusts, as PEM, and whom it says it is.
+/// The configuration of a client: TLS 1.2 and 1.3, the trusted CAs or server certificates as PEM, and its own
+/// certificate.
 ///
 /// # Errors
 /// When one of them cannot be read, or certificate and key do not belong together.
 ///
 /// # Panics
-/// Never: the provider knows both protocol versions.
-pub fn client_config(authorities: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, Error> {
-    const WHAT: &str = "the bundle of authorities";
-    let verifier = BundleVerifier::new(certificates(WHAT, authorities)?)
+/// Never: the provider supports both protocol versions.
+pub fn client_config(ca_bundle: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, Error> {
+    const WHAT: &str = "the CA bundle";
+    let verifier = BundleVerifier::new(certificates(WHAT, ca_bundle)?)
         .map_err(|reason| Error::Unusable { what: WHAT, reason })?;
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13, &TLS12])
@@ -164,13 +165,13 @@ pub fn client_config(authorities: &[u8], own: Option<&Identity>) -> Result<Arc<C
     authenticated(builder, own)
 }
 
-/// As [`client_config`], with roots that were read elsewhere: those of the system.
+/// Like [`client_config`], with roots from elsewhere, such as those of the system.
 ///
 /// # Errors
-/// When the client certificate cannot be read, or does not belong to its key.
+/// When the client certificate cannot be read or does not belong to its key.
 ///
 /// # Panics
-/// Never: the provider knows both protocol versions.
+/// Never: the provider supports both protocol versions.
 pub fn client_config_with_roots(
     roots: RootCertStore,
     own: Option<&Identity>,
@@ -182,7 +183,7 @@ pub fn client_config_with_roots(
     authenticated(builder, own)
 }
 
-/// Gives a client the certificate that it shows, if it has one.
+/// Adds the client certificate, if there is one.
 fn authenticated(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
     own: Option<&Identity>,

@@ -1,33 +1,33 @@
-//! Amounts such as `100m` and `2Gi`: read, compared, and spelled as Kubernetes spells them.
+//! Kubernetes resource quantities such as `100m` and `2Gi`: parsing, comparison and canonical form.
 
 use std::{borrow::Cow, cmp::Ordering, fmt};
 
-/// Why a text is not an amount, in the words of Kubernetes.
+/// The reason why a text is no quantity, in Kubernetes' words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// It is something else altogether.
+    /// The text does not have the form of a quantity.
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Format,
-    /// Its unit does not exist.
+    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix")]
     Suffix,
-    /// It has a unit but no number.
+    /// The number is missing.
     #[error("unable to parse numeric part of quantity")]
     Number,
 }
 
-/// An amount. Two that are worth the same are equal, however they are spelled.
+/// A quantity. Quantities of the same value are equal, whatever their format.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     negative: bool,
-    /// Without zeros at its end; 38 digits and more count as the greatest number there is.
+    /// Has no trailing zeros. Numbers of 38 digits and more saturate.
     mantissa: u128,
-    /// The power of ten that the mantissa is multiplied with.
+    /// The mantissa is multiplied by ten to the power of this.
     exponent: i32,
     format: Format,
 }
 
-/// How an amount is spelled.
+/// The format of a quantity's text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// `5Ki`
@@ -38,17 +38,17 @@ enum Format {
     Exponent,
 }
 
-/// The digits of an amount as they were written or added up: `value` times ten to the power of `scale`.
+/// The digits of a quantity as written or summed: `value` times ten to the power of `scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
-    /// The digits.
+    /// The integer of all digits.
     pub value: i64,
     /// The power of ten.
     pub scale: i32,
 }
 
 impl Digits {
-    /// The sum, as long as it fits.
+    /// The sum, or `None` on overflow.
     pub fn plus(self, other: Self) -> Option<Self> {
         if other.value == 0 || self.value == 0 {
             return Some(if other.value == 0 { self } else { other });
@@ -58,12 +58,12 @@ impl Digits {
         Some(Self { value, scale })
     }
 
-    /// The same below nothing.
+    /// The negated value, or `None` on overflow.
     pub fn negated(self) -> Option<Self> {
         Some(Self { value: self.value.checked_neg()?, scale: self.scale })
     }
 
-    /// The whole number, if nothing stands behind the point, not even zeros.
+    /// The integer, or `None` if there are digits behind the decimal point, even zeros.
     pub fn integer(self) -> Option<i64> {
         if self.scale < 0 { None } else { self.scaled(0) }
     }
@@ -77,32 +77,33 @@ const DECIMAL: [(&str, i32); 10] =
     [("", 0), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("u", -6), ("n", -9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// Nothing is finer than a billionth.
+/// The smallest unit of a quantity is a billionth.
 const EXPONENT_MIN: i32 = -9;
-/// Nothing of a resource is finer than a thousandth.
+/// The smallest unit of a resource amount is a thousandth.
 const RESOURCE_EXPONENT_MIN: i32 = -3;
-/// What binary amounts end at.
+/// The largest quantity in binary format.
 const BINARY_MAX: u128 = i64::MAX as u128;
 
 impl Quantity {
-    /// Reads an amount.
+    /// Parses a quantity.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         Self::read(text).map(|(quantity, ..)| quantity)
     }
 
-    /// Reads an amount, and its digits if they are few enough that Kubernetes counts with 64 bits.
+    /// Parses a quantity. Also returns its digits if they are few enough for Kubernetes' 64-bit arithmetic.
     pub fn parse_digits(text: &str) -> Result<(Self, Option<Digits>), QuantityError> {
         Self::read(text).map(|(quantity, _, digits)| (quantity, digits))
     }
 
-    /// The spelling that Kubernetes keeps: the text itself where that is as good as the canonical one.
+    /// The text that Kubernetes stores for a quantity: the given text if Kubernetes keeps it as it is, else
+    /// the canonical form.
     pub fn respell(text: &str) -> Result<Cow<'_, str>, QuantityError> {
         let text = text.trim();
         let (quantity, is_kept, _) = Self::read(text)?;
         Ok(if is_kept { Cow::Borrowed(text) } else { Cow::Owned(quantity.to_string()) })
     }
 
-    /// The spelling that Kubernetes keeps of an amount of a resource, of which nothing is finer than a thousandth.
+    /// Like [`Quantity::respell`] for an amount of a resource, which is rounded up to thousandths.
     pub fn respell_resource(text: &str) -> Result<Cow<'_, str>, QuantityError> {
         let (quantity, is_kept, _) = Self::read(text)?;
         if is_kept && quantity.exponent >= RESOURCE_EXPONENT_MIN {
@@ -111,7 +112,7 @@ impl Quantity {
         Ok(Cow::Owned(quantity.rounded_up(RESOURCE_EXPONENT_MIN).to_string()))
     }
 
-    /// The sum of two, spelled like the first unless that is nothing.
+    /// The sum of two quantities, in the format of the first unless that is zero.
     pub fn plus(&self, other: &Self) -> Self {
         let exponent = self.exponent.min(other.exponent);
         let aligned = |of: &Self| {
@@ -124,7 +125,7 @@ impl Quantity {
         Self::new(sum < 0, sum.unsigned_abs(), exponent, format)
     }
 
-    /// The same below nothing, or above.
+    /// The negated quantity.
     pub fn negated(&self) -> Self {
         Self { negative: !self.negative && !self.is_zero(), ..*self }
     }
@@ -138,29 +139,30 @@ impl Quantity {
         Self::new(self.negative, self.mantissa.div_ceil(divisor), exponent, self.format)
     }
 
-    /// Whether it is nothing.
+    /// Whether the value is zero.
     pub fn is_zero(&self) -> bool {
         self.mantissa == 0
     }
 
-    /// Whether it is less than nothing.
+    /// Whether the value is below zero.
     pub fn is_negative(&self) -> bool {
         self.negative
     }
 
-    /// Whether it has no fraction.
+    /// Whether the value is an integer.
     pub fn is_whole(&self) -> bool {
         self.exponent >= 0
     }
 
-    /// The number that is nearest to it.
+    /// The nearest floating-point number.
     #[expect(clippy::cast_precision_loss, reason = "the nearest number is what is asked for")]
     pub fn to_f64(&self) -> f64 {
         let size = self.mantissa as f64 * 10f64.powi(self.exponent);
         if self.negative { -size } else { size }
     }
 
-    /// The amount, whether Kubernetes keeps its text as it is, and its digits where they are few.
+    /// Parses a quantity. Also returns whether Kubernetes keeps the text as it is, and the digits if they are
+    /// few.
     fn read(text: &str) -> Result<(Self, bool, Option<Digits>), QuantityError> {
         let parts = Parts::split(text)?;
         let (format, power) = unit(parts.suffix).ok_or(QuantityError::Suffix)?;
@@ -193,7 +195,7 @@ impl Quantity {
         Ok((scaled, is_kept || text == "0", digits))
     }
 
-    /// Rounds away from zero to what is fine enough, and cuts off zeros.
+    /// Rounds away from zero to billionths and removes trailing zeros.
     fn new(negative: bool, mut mantissa: u128, mut exponent: i32, format: Format) -> Self {
         if exponent < EXPONENT_MIN {
             let divisor = 10u128.checked_pow(EXPONENT_MIN.abs_diff(exponent)).unwrap_or(u128::MAX);
@@ -210,7 +212,7 @@ impl Quantity {
         Self { negative, mantissa, exponent, format }
     }
 
-    /// A binary amount has an end.
+    /// Saturates at the largest quantity in binary format.
     fn capped(self) -> Self {
         let max = Self::new(self.negative, BINARY_MAX, 0, Format::Binary);
         match self.magnitude(&max) {
@@ -225,7 +227,8 @@ impl Quantity {
         let zero = |of: &Self| of.mantissa == 0;
         let order = zero(other).cmp(&zero(self)).then_with(|| digits(self).cmp(&digits(other)));
         order.then_with(|| {
-            // Both have as many digits before the point, so that no more zeros are added than a mantissa may have.
+            // Both have the same number of digits before the decimal point, so the alignment cannot overflow
+            // a mantissa.
             let common = self.exponent.min(other.exponent);
             let aligned =
                 |of: &Self| of.mantissa.saturating_mul(10u128.saturating_pow(of.exponent.abs_diff(common)));
@@ -233,14 +236,14 @@ impl Quantity {
         })
     }
 
-    /// The whole number, if it is one and has at most 38 digits.
+    /// The integer, or `None` if it is none or has more than 38 digits.
     pub fn whole(&self) -> Option<u128> {
         let exponent = u32::try_from(self.exponent).ok()?;
         self.mantissa.checked_mul(10u128.checked_pow(exponent)?)
     }
 }
 
-/// A whole number, which is spelled with an exponent.
+/// An integer, formatted with an exponent.
 impl From<i64> for Quantity {
     fn from(number: i64) -> Self {
         Self::new(number < 0, number.unsigned_abs().into(), 0, Format::Exponent)
@@ -301,7 +304,7 @@ impl PartialEq for Quantity {
 
 impl Eq for Quantity {}
 
-/// The format and the power, of two or ten, that a unit stands for.
+/// The format and the power (of two or ten) of a suffix.
 fn unit(suffix: &str) -> Option<(Format, i32)> {
     let find =
         |units: &[(&str, i32)]| units.iter().find(|(unit, _)| *unit == suffix).map(|(_, power)| *power);
@@ -315,11 +318,11 @@ fn unit(suffix: &str) -> Option<(Format, i32)> {
     power.parse().ok().map(|power| (Format::Exponent, power))
 }
 
-/// An amount taken apart.
+/// The components of a quantity's text.
 struct Parts<'a> {
     is_negative: bool,
     has_digits: bool,
-    /// Without zeros at its beginning, but for one if there is nothing else.
+    /// Has no leading zeros, except a single zero.
     whole: &'a str,
     fraction: &'a str,
     suffix: &'a str,
@@ -352,7 +355,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The digits times a power of two, or with a power of ten.
+    /// The digits times a power of two, or with a power of ten as the scale.
     fn digits(&self, mantissa: u128, binary: Option<i32>, scale: i32) -> Option<Digits> {
         let value = i64::try_from(mantissa << binary.unwrap_or(0)).ok()?;
         let value = if self.is_negative { -value } else { value };

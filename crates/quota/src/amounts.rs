@@ -1,14 +1,13 @@
-//! Amounts of resources, compared and added up.
+//! Arithmetic on resource amounts, and the resource requests and limits of Pods.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use model::Object;
 use quantity::Quantity;
 use serde_json::Value;
 
-use crate::Object;
-
-/// Compares two amounts; what is none counts as nothing.
+/// Compares two quantities. Text that is no quantity counts as zero.
 pub fn compare(a: &str, b: &str) -> Ordering {
     amount(a).cmp(&amount(b))
 }
@@ -17,28 +16,28 @@ fn amount(text: &str) -> Quantity {
     Quantity::parse(text).unwrap_or_else(|_| Quantity::from(0))
 }
 
-/// An amount, with the text that shows it.
+/// A quantity together with its text form.
 #[derive(Clone, Debug)]
 pub struct Amount {
-    /// What it is worth.
+    /// The numeric value.
     pub value: Quantity,
-    /// How Kubernetes writes it.
+    /// The canonical text form.
     pub text: String,
 }
 
 impl Amount {
-    /// Reads a text; what is no amount counts as nothing.
+    /// Parses a quantity. Text that is no quantity counts as zero.
     pub fn read(text: &str) -> Self {
         let text = Quantity::respell(text).map_or_else(|_| "0".to_owned(), std::borrow::Cow::into_owned);
         Self { value: amount(&text), text }
     }
 
-    /// So many things.
+    /// A number of objects.
     pub fn count(number: usize) -> Self {
         Self::read(&number.to_string())
     }
 
-    /// The sum of two.
+    /// Adds another amount.
     pub fn plus(&self, other: &Self) -> Self {
         if other.value.is_zero() {
             return self.clone();
@@ -47,28 +46,28 @@ impl Amount {
         Self { text: value.to_string(), value }
     }
 
-    /// What is left when another is taken away; never less than nothing.
+    /// Subtracts another amount; the result is never below zero.
     pub fn minus(&self, other: &Self) -> Self {
         let value = self.value.plus(&other.value.negated());
         if value.is_negative() { Self::count(0) } else { Self { text: value.to_string(), value } }
     }
 }
 
-/// Amounts by the name of what they are of.
+/// Amounts by resource name: a Kubernetes `ResourceList`.
 pub type Amounts = BTreeMap<String, Amount>;
 
-/// The amounts that stand in an object.
+/// Parses a `ResourceList` field.
 pub fn amounts(value: Option<&Value>) -> Amounts {
     let entries = value.and_then(Value::as_object).into_iter().flatten();
     entries.map(|(name, value)| (name.clone(), Amount::read(&text(value)))).collect()
 }
 
-/// An amount may also be written as a number.
+/// The text of a quantity field, which may also be a JSON number.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Adds amounts to others.
+/// Adds `more` to `to`, resource by resource.
 pub(crate) fn add(to: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
         let sum = to.get(name).map_or_else(|| amount.clone(), |known| known.plus(amount));
@@ -84,7 +83,8 @@ fn raise(to: &mut Amounts, least: &Amounts) {
     }
 }
 
-/// What a pod asks for (`requests`) or may use (`limits`): its containers together, or its greediest init container.
+/// The requests or limits (`part`) of a Pod without its overhead: the sum of its containers and sidecars, at
+/// least what any init container needs.
 pub fn of_pod(pod: &Object, part: &str) -> Amounts {
     let spec = pod.get("spec");
     let list =
@@ -111,7 +111,8 @@ pub fn of_pod(pod: &Object, part: &str) -> Amounts {
     sum
 }
 
-/// What a pod is charged for: the same, with what its runtime costs.
+/// The requests or limits (`part`) that a Pod is charged for: [`of_pod`] plus the overhead of its runtime
+/// class.
 pub fn charged(pod: &Object, part: &str) -> Amounts {
     let mut sum = of_pod(pod, part);
     let overhead = amounts(pod.get("spec").and_then(|spec| spec.get("overhead")));

@@ -1,17 +1,19 @@
-//! Charging: what quotas become when an object is written.
+//! Charges quotas for a written object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::Object;
+use model::object::{items, present, text, text_in};
 use serde_json::{Value, json};
 
+use crate::Counted;
 use crate::amounts::{Amount, Amounts, amounts};
 use crate::counted::use_of_compute;
 use crate::scope::{Scope, scopes};
-use crate::{Counted, Object, at, text};
 
-/// A quota as it is stored, as far as it counts.
+/// A stored ResourceQuota.
 pub struct Quota<'a> {
-    /// The whole object.
+    /// The ResourceQuota object.
     pub object: &'a Object,
     hard: Amounts,
     used: Amounts,
@@ -19,9 +21,9 @@ pub struct Quota<'a> {
 }
 
 impl<'a> Quota<'a> {
-    /// Reads a quota.
+    /// Reads `status.hard`, `status.used` and the scopes of a ResourceQuota.
     pub fn read(object: &'a Object) -> Self {
-        let part = |name: &str| amounts(at(object, &["status", name]));
+        let part = |name: &str| amounts(present(object, &["status", name]));
         Self { object, hard: part("hard"), used: part("used"), scopes: scopes(object) }
     }
 
@@ -29,7 +31,8 @@ impl<'a> Quota<'a> {
         text(self.object, &["metadata", "name"])
     }
 
-    /// The resources of it that count an object of this kind, if its scopes are those of the object.
+    /// The constrained resource names that apply to the object, or `None` if there are none or the object is
+    /// out of scope.
     fn restricts(&self, counted: Counted<'_>, object: &Object) -> Option<BTreeSet<String>> {
         let names: BTreeSet<String> =
             self.hard.keys().filter(|name| counted.matches(name)).cloned().collect();
@@ -37,7 +40,7 @@ impl<'a> Quota<'a> {
         (!names.is_empty() && is_in_scope).then_some(names)
     }
 
-    /// The same object with more in use.
+    /// A copy of the ResourceQuota with this `status.used`.
     fn using(&self, used: &Amounts) -> Object {
         let mut object = self.object.clone();
         let status = object.entry("status").or_insert_with(|| json!({}));
@@ -48,11 +51,11 @@ impl<'a> Quota<'a> {
     }
 }
 
-/// Containers say what they need where that is counted.
+/// The error for containers that do not set a request or limit that the quota constrains.
 fn missing_requests(pod: &Object, required: &BTreeSet<String>) -> Option<String> {
     const NEEDED: [&str; 6] =
         ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
-    if at(pod, &["spec", "resources"])
+    if present(pod, &["spec", "resources"])
         .and_then(Value::as_object)
         .is_some_and(|resources| !resources.is_empty())
     {
@@ -60,10 +63,10 @@ fn missing_requests(pod: &Object, required: &BTreeSet<String>) -> Option<String>
     }
     let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for key in ["containers", "initContainers"] {
-        for container in at(pod, &["spec", key]).and_then(Value::as_array).into_iter().flatten() {
+        for container in items(pod, &["spec", key]) {
             let part = |part: &str| amounts(container.get("resources").and_then(|all| all.get(part)));
             let usage = use_of_compute(&part("requests"), &part("limits"));
-            let name = container.get("name").and_then(Value::as_str).unwrap_or("");
+            let name = text_in(container, "name");
             for needed in
                 NEEDED.iter().filter(|needed| required.contains(**needed) && !usage.contains_key(**needed))
             {
@@ -78,10 +81,11 @@ fn missing_requests(pod: &Object, required: &BTreeSet<String>) -> Option<String>
         .then(|| format!("must specify {}", missing.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
-/// What the quotas of a namespace become when an object is written; only those that change, by their place.
+/// Returns the updated ResourceQuotas of a namespace, each with its index in `quotas`, after a write of an
+/// object. A quota that does not change is left out.
 ///
 /// # Errors
-/// Why the object may not be written.
+/// The reason why quota denies the write, in Kubernetes' words.
 pub fn charge(
     quotas: &[Quota<'_>],
     counted: Counted<'_>,

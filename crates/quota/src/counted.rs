@@ -1,30 +1,31 @@
-//! What is counted of an object.
+//! The quota evaluators: which quota resources apply to an object, and its usage of each.
 
 use std::collections::BTreeMap;
 
+use model::Object;
+use model::object::{items, items_in, present, text, text_in};
 use serde_json::Value;
 
 use crate::amounts::{Amount, Amounts, charged};
-use crate::{Object, at, text};
 
 const CLASS: &str = ".storageclass.storage.k8s.io/";
 const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
-/// What a claim for all devices of a class may get at most.
+/// The number of devices that a ResourceClaim with allocation mode `All` is charged for.
 const ALL_DEVICES: i64 = 32;
 
-/// A resource whose objects are counted.
+/// A resource whose objects quotas count.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'a> {
-    /// The group of its resource; empty for the core group.
+    /// The API group; empty for the core group.
     pub group: &'a str,
-    /// The plural name of its resource.
+    /// The plural resource name.
     pub plural: &'a str,
-    /// Seconds since the epoch, for pods that should be gone.
+    /// The current time in seconds since the epoch: Pods whose grace period has passed are not charged.
     pub now: i64,
 }
 
 impl Counted<'_> {
-    /// How many of these objects there are.
+    /// The quota resource for the number of these objects, such as `count/deployments.apps`.
     fn count_name(self) -> String {
         match self.group {
             "" => format!("count/{}", self.plural),
@@ -32,7 +33,7 @@ impl Counted<'_> {
         }
     }
 
-    /// Whether a name in a quota is about these objects.
+    /// Whether a quota resource applies to these objects.
     pub(crate) fn matches(self, name: &str) -> bool {
         if name == self.count_name() {
             return true;
@@ -64,7 +65,7 @@ impl Counted<'_> {
         }
     }
 
-    /// What an object uses.
+    /// The usage of one object.
     pub(crate) fn usage(self, object: &Object) -> Amounts {
         let mut usage = Amounts::from_iter([(self.count_name(), Amount::count(1))]);
         match (self.group, self.plural) {
@@ -83,7 +84,7 @@ impl Counted<'_> {
             .parse::<jiff::Timestamp>()
             .ok()
             .map(jiff::Timestamp::as_second);
-        let grace = at(pod, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
+        let grace = present(pod, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
         let is_overdue = seconds.zip(grace).is_some_and(|(end, grace)| self.now > end.saturating_add(grace));
         if is_overdue || ["Failed", "Succeeded"].contains(&text(pod, &["status", "phase"])) {
             return;
@@ -92,7 +93,7 @@ impl Counted<'_> {
     }
 }
 
-/// What is counted of requests and limits.
+/// The usage that follows from the requests and limits of a Pod or container.
 pub(crate) fn use_of_compute(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut usage = Amounts::from_iter([("pods".to_owned(), Amount::count(1))]);
     for (name, amount) in requests {
@@ -111,11 +112,11 @@ pub(crate) fn use_of_compute(requests: &Amounts, limits: &Amounts) -> Amounts {
 }
 
 fn use_of_service(service: &Object, usage: &mut Amounts) {
-    let ports = at(service, &["spec", "ports"]).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let ports = items(service, &["spec", "ports"]);
     let named =
         ports.iter().filter(|port| port.get("nodePort").and_then(Value::as_i64).unwrap_or(0) != 0).count();
     let allocates =
-        at(service, &["spec", "allocateLoadBalancerNodePorts"]).and_then(Value::as_bool) != Some(false);
+        present(service, &["spec", "allocateLoadBalancerNodePorts"]).and_then(Value::as_bool) != Some(false);
     let (on_nodes, balancers) = match text(service, &["spec", "type"]) {
         "NodePort" => (ports.len(), 0),
         "LoadBalancer" => (if allocates { ports.len() } else { named }, 1),
@@ -131,7 +132,7 @@ fn use_of_service(service: &Object, usage: &mut Amounts) {
 fn use_of_claim(claim: &Object, usage: &mut Amounts) {
     let annotated = text(claim, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
     let class = if annotated.is_empty() { text(claim, &["spec", "storageClassName"]) } else { annotated };
-    let size = |path: &[&str]| at(claim, path).and_then(Value::as_str).map(Amount::read);
+    let size = |path: &[&str]| present(claim, path).and_then(Value::as_str).map(Amount::read);
     let asked = size(&["spec", "resources", "requests", "storage"]);
     let given = size(&["status", "allocatedResources", "storage"]);
     let size = asked.map(|asked| match given {
@@ -148,19 +149,18 @@ fn use_of_claim(claim: &Object, usage: &mut Amounts) {
     }
 }
 
-/// Devices by class; of requests that name several classes, the most of each that could be given.
+/// Adds the devices of a ResourceClaim by device class. A request with alternatives (`firstAvailable`) is
+/// charged for the largest number of each class.
 fn use_of_devices(claim: &Object, usage: &mut Amounts) {
     let number = |request: &Value| match request.get("allocationMode").and_then(Value::as_str) {
         Some("ExactCount") => request.get("count").and_then(Value::as_i64).unwrap_or(0),
         Some("All") => ALL_DEVICES,
         _ => 0,
     };
-    let class =
-        |request: &Value| request.get("deviceClassName").and_then(Value::as_str).unwrap_or("").to_owned();
-    let requests = at(claim, &["spec", "devices", "requests"]).and_then(Value::as_array);
+    let class = |request: &Value| text_in(request, "deviceClassName").to_owned();
     let mut sums: BTreeMap<String, i64> = BTreeMap::new();
-    for request in requests.into_iter().flatten() {
-        let choices = request.get("firstAvailable").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for request in items(claim, &["spec", "devices", "requests"]) {
+        let choices = items_in(request, "firstAvailable");
         let asked = if choices.is_empty() {
             request.get("exactly").into_iter().collect()
         } else {

@@ -1,34 +1,36 @@
-//! Scopes: which objects a quota is about.
+//! Quota scopes: the objects that a ResourceQuota applies to.
 
+use model::Object;
+use model::object::{items, items_in, present, text, text_in};
 use serde_json::Value;
 
-use crate::{Counted, Object, at, text};
+use crate::Counted;
 
-/// A scope that an object has to be in.
+/// A scope selector requirement.
 pub(crate) struct Scope {
     name: String,
     operator: String,
     values: Vec<String>,
 }
 
-/// The scopes that a quota has, in both notations.
+/// The scopes of a quota, from `spec.scopes` and `spec.scopeSelector`.
 pub(crate) fn scopes(quota: &Object) -> Vec<Scope> {
-    let scopes = at(quota, &["spec", "scopes"]).and_then(Value::as_array).into_iter().flatten();
+    let scopes = items(quota, &["spec", "scopes"]).iter();
     let scope =
         |name: &str| Scope { name: name.to_owned(), operator: "Exists".to_owned(), values: Vec::new() };
     let plain = scopes.filter_map(Value::as_str).map(scope);
-    let expressions = at(quota, &["spec", "scopeSelector", "matchExpressions"]).and_then(Value::as_array);
-    let selected = expressions.into_iter().flatten().map(|expression| {
-        let text = |key: &str| expression.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
-        let values = values.filter_map(Value::as_str).map(str::to_owned).collect();
+    let expressions = items(quota, &["spec", "scopeSelector", "matchExpressions"]).iter();
+    let selected = expressions.map(|expression| {
+        let text = |key: &str| text_in(expression, key).to_owned();
+        let values =
+            items_in(expression, "values").iter().filter_map(Value::as_str).map(str::to_owned).collect();
         Scope { name: text("scopeName"), operator: text("operator"), values }
     });
     plain.chain(selected).collect()
 }
 
 impl Scope {
-    /// Whether an object is in it.
+    /// Whether the object is in this scope.
     pub(crate) fn has(&self, counted: Counted<'_>, object: &Object) -> bool {
         match (counted.group, counted.plural) {
             ("", "pods") => self.has_pod(object),
@@ -48,7 +50,7 @@ impl Scope {
 
     fn has_pod(&self, pod: &Object) -> bool {
         let ends =
-            at(pod, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64).is_some_and(|s| s >= 0);
+            present(pod, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64).is_some_and(|s| s >= 0);
         let is_best_effort = || text(pod, &["status", "qosClass"]) == "BestEffort";
         match self.name.as_str() {
             "Terminating" => ends,
@@ -79,9 +81,7 @@ fn crosses_namespaces(pod: &Object) -> bool {
         namespaces || term.get("namespaceSelector").is_some_and(|selector| !selector.is_null())
     };
     ["podAffinity", "podAntiAffinity"].iter().any(|key| {
-        let list = |name: &str| {
-            at(pod, &["spec", "affinity", key, name]).and_then(Value::as_array).into_iter().flatten()
-        };
+        let list = |name: &str| items(pod, &["spec", "affinity", key, name]).iter();
         let preferred = list("preferredDuringSchedulingIgnoredDuringExecution");
         list("requiredDuringSchedulingIgnoredDuringExecution").any(crosses)
             || preferred.filter_map(|term| term.get("podAffinityTerm")).any(crosses)

@@ -1,14 +1,16 @@
-//! Counting again: what all objects of a namespace use of a quota.
+//! Recalculation of a quota's usage from all objects of its namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::Object;
+use model::object::present;
 use serde_json::{Value, json};
 
+use crate::Counted;
 use crate::amounts::{Amount, Amounts, add, amounts};
 use crate::scope::{Scope, scopes};
-use crate::{Counted, Object, at};
 
-/// The resources that quotas know by more names than `count/…`.
+/// The resources that have quota names besides `count/…`, as group and plural name.
 const NAMED: [(&str, &str); 8] = [
     ("", "configmaps"),
     ("", "persistentvolumeclaims"),
@@ -20,10 +22,10 @@ const NAMED: [(&str, &str); 8] = [
     ("resource.k8s.io", "resourceclaims"),
 ];
 
-/// A resource whose objects have to be looked at: its group and plural name.
+/// A resource to list for a recalculation: its group and plural name.
 pub type Resource = (String, String);
 
-/// The resources that the amounts of a quota are about, served or not. Events are never counted.
+/// The resources that `spec.hard` of a quota constrains, served or not. Events are never counted.
 pub fn resources(hard: Option<&Value>) -> BTreeSet<Resource> {
     let names: Vec<&String> =
         hard.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name).collect();
@@ -40,7 +42,7 @@ pub fn resources(hard: Option<&Value>) -> BTreeSet<Resource> {
     known.chain(counted).collect()
 }
 
-/// A quota that is counted again.
+/// The recalculated usage of one quota.
 pub struct Tally {
     hard: Amounts,
     scopes: Vec<Scope>,
@@ -48,12 +50,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins with nothing in use.
+    /// Starts with no usage.
     pub fn of(quota: &Object) -> Self {
-        Self { hard: amounts(at(quota, &["spec", "hard"])), scopes: scopes(quota), used: Amounts::new() }
+        Self { hard: amounts(present(quota, &["spec", "hard"])), scopes: scopes(quota), used: Amounts::new() }
     }
 
-    /// Says that the objects of a resource are counted, however few there are.
+    /// Declares that the objects of a resource are counted, so that its usage is reported even if it is zero.
     pub fn begin(&mut self, counted: Counted<'_>) {
         let names = self.hard.keys().filter(|name| counted.matches(name));
         for name in names {
@@ -61,7 +63,7 @@ impl Tally {
         }
     }
 
-    /// Adds what one object uses.
+    /// Adds the usage of one object.
     pub fn add(&mut self, counted: Counted<'_>, object: &Object) {
         if self.scopes.iter().all(|scope| scope.has(counted, object)) {
             let mut usage = counted.usage(object);
@@ -70,13 +72,14 @@ impl Tally {
         }
     }
 
-    /// The status that the quota has to get; `None` if it has it. What nobody counted stays as it was.
+    /// The new status of the quota; `None` if the present one is right. Resources that were not recalculated
+    /// keep their usage.
     pub fn status(self, quota: &Object) -> Option<Value> {
-        let [old_hard, mut used] = ["hard", "used"].map(|part| amounts(at(quota, &["status", part])));
+        let [old_hard, mut used] = ["hard", "used"].map(|part| amounts(present(quota, &["status", part])));
         let old_used = used.clone();
         used.extend(self.used);
         used.retain(|name, _| self.hard.contains_key(name));
-        let is_complete = ["hard", "used"].iter().all(|part| at(quota, &["status", part]).is_some());
+        let is_complete = ["hard", "used"].iter().all(|part| present(quota, &["status", part]).is_some());
         let is_right = is_complete && are_equal(&self.hard, &old_hard) && are_equal(&used, &old_used);
         (!is_right).then(|| json!({"hard": shown(&self.hard), "used": shown(&used)}))
     }

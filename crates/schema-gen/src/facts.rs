@@ -1,34 +1,36 @@
-//! What no dependency says: pointers, fields that Go always writes, Go's names of string types, values of enums.
+//! Facts that no dependency states: pointers, fields that Go always writes, Go's names of string types, enum
+//! values.
 //!
-//! `facts.txt` is in the notation of the table. A field line there replaces the marks of its field, and what else it
-//! says. A type that the dependencies do not have is taken as it stands. `enum` lists the values of a string type.
+//! `facts.txt` has the notation of the table. A field line there replaces the marks of its field and
+//! everything else that it states. A type that the dependencies lack is copied as it stands. `enum` lists the
+//! values of a string type.
 
 use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub struct Facts {
-    /// By alias of the package and name.
+    /// By package alias and type name.
     pub types: BTreeMap<(String, String), TypeFacts>,
-    /// Where an alias that no dependency has begins.
+    /// OpenAPI name prefixes of packages that no dependency has, by alias.
     pub packages: BTreeMap<String, String>,
     enums: BTreeMap<(String, String), String>,
 }
 
 #[derive(Default)]
 pub struct TypeFacts {
-    /// What stands behind the name: group and version, and other words.
+    /// The words after the name: group and version, and flags.
     pub words: Vec<String>,
     pub fields: BTreeMap<String, FieldFacts>,
 }
 
 pub struct FieldFacts {
     pub marks: String,
-    /// The shape and all that follows it.
+    /// The shape and the words after it.
     pub words: Vec<String>,
 }
 
 impl Facts {
-    /// The Go name and the values of a string type that a field of a package refers to.
+    /// The notation of a string type, from a field in package `alias`: its Go name and its enum values.
     pub fn string(&self, alias: &str, text: &str) -> String {
         let (package, name) = text.rsplit_once('.').unwrap_or((alias, text));
         let go = package.rsplit('/').next().unwrap_or(package);
@@ -39,7 +41,7 @@ impl Facts {
     }
 }
 
-/// Reads the file.
+/// Parses `facts.txt`.
 pub fn read(text: &str) -> Result<Facts, String> {
     let mut facts = Facts::default();
     let mut alias = String::new();

@@ -1,4 +1,4 @@
-//! Joins what the sources say to one table.
+//! Joins the OpenAPI types, the protobuf messages and the facts into one table.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use crate::facts::{Facts, FieldFacts, TypeFacts};
 use crate::openapi::{self, Definition, Shape};
 use crate::protobuf::{self, Message, Messages, fold};
 
-/// The text of the table, without its head.
+/// The text of the table without its header.
 pub fn table(
     definitions: &BTreeMap<String, Definition>,
     messages: &Messages,
@@ -42,7 +42,7 @@ pub fn table(
     let mut text = String::new();
     for (alias, (prefix, types)) in packages {
         if prefix.is_empty() {
-            return Err(format!("nothing says where the package {alias} begins"));
+            return Err(format!("no source has the OpenAPI name prefix of package {alias}"));
         }
         let _ = write!(text, "\npackage {alias} {prefix}\n");
         text.extend(types.into_values());
@@ -50,14 +50,14 @@ pub fn table(
     Ok(text)
 }
 
-/// `io.k8s.api.core.v1` is `core/v1` in the table.
+/// The package alias of an OpenAPI prefix: `core/v1` for `io.k8s.api.core.v1`.
 fn alias(prefix: &str) -> String {
     let mut parts = prefix.rsplit('.');
     let (last, before) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     format!("{before}/{last}")
 }
 
-/// A type that no dependency has.
+/// The lines of a type that only the facts describe.
 fn only_facts(alias: &str, name: &str, of: &TypeFacts, facts: &Facts) -> String {
     let mut text = format!("{}\n", [&[name.to_owned()], &of.words[..]].concat().join(" "));
     for (field, FieldFacts { marks, words }) in &of.fields {
@@ -101,7 +101,7 @@ impl Join<'_> {
         }
         let missing = self.of.fields.keys().find(|name| !self.definition.fields.contains_key(*name));
         if let Some(name) = missing {
-            return Err(format!("there is no field {name} that a fact could be about"));
+            return Err(format!("facts.txt describes the unknown field {name}"));
         }
         let is_kind = self.is_kind();
         for (name, field) in &self.definition.fields {
@@ -134,8 +134,8 @@ impl Join<'_> {
         text
     }
 
-    /// Where the fields of the type are in its message. JSON has the fields of structs that Go embeds beside the
-    /// others; protobuf has them one level deeper, in a field that JSON does not have.
+    /// Finds the message fields of the type's JSON fields. JSON has the fields of embedded Go structs beside
+    /// the others; protobuf has them one level deeper, in a field that JSON does not have.
     fn locate<'m>(
         &'m self,
         message: &'m Message,
@@ -182,7 +182,7 @@ impl Join<'_> {
         Ok(format!(" {name}{marks} {shape}{rest}\n"))
     }
 
-    /// The shape as a fact states it; of a list or map of strings it states only the string.
+    /// Applies the shape of a fact. A `string:` fact only replaces the string in a list or map of strings.
     fn stated(&self, shape: &str, word: &str) -> String {
         match word.strip_prefix("string:") {
             Some(text) => shape.replacen("string", &self.facts.string(self.alias, text), 1),
@@ -209,7 +209,7 @@ impl Join<'_> {
     }
 }
 
-/// What Go most often does. Facts say where it does not.
+/// The marks by Go's usual conventions; facts override them.
 fn marks(name: &str, field: &openapi::Field, place: Option<&Place>) -> String {
     let markers = place.map(|place| &place.field.markers);
     let is_optional = markers.is_some_and(|markers| markers.has("optional") || markers.has("k8s:optional"));

@@ -1,4 +1,4 @@
-//! Writes `crates/model/schema/kubernetes-1.35.txt` from what the dependencies say: `cargo xtask schema` runs it.
+//! Generates `crates/kinds/schema/kubernetes-1.35.txt` from the dependencies; `cargo xtask schema` runs it.
 
 mod facts;
 mod join;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run(is_check: bool) -> Result<(), String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/schema/kubernetes-1.35.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kinds/schema/kubernetes-1.35.txt");
     let sources = sources::find()?;
     let definitions = openapi::read(&sources::parse_all(&sources.k8s_openapi.join("v1_35"))?)?;
     let messages = protobuf::read(&sources::parse_all(&sources.k8s_pb)?)?;

@@ -1,4 +1,5 @@
-//! What k8s-openapi says: the fields of every type, what they are, which are required, and which types are kinds.
+//! Reads from k8s-openapi the fields of every type, their shapes, which are required, and which types are
+//! kinds.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +8,14 @@ use syn::{Expr, ImplItem, Item, ItemImpl, Lit, LitStr};
 
 use crate::sources::File;
 
-/// A type with the fields that OpenAPI publishes.
+/// A type with the fields in its OpenAPI schema.
 #[derive(Default)]
 pub struct Definition {
-    /// Sorted by name.
+    /// By name.
     pub fields: BTreeMap<String, Field>,
-    /// Group and version, if it is a kind.
+    /// Group and version, if the type is a kind.
     pub group_version: Option<(String, String)>,
-    /// Whether there is a kind that is a list of it.
+    /// Whether a list kind exists for the type.
     pub has_list: bool,
 }
 
@@ -25,15 +26,15 @@ pub struct Field {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// A shape that has a word in the notation.
+    /// A shape with a word in the notation.
     Word(&'static str),
-    /// The full name of a type.
+    /// The OpenAPI name of a type.
     Object(String),
     List(Box<Shape>),
     Map(Box<Shape>),
 }
 
-/// The types that the notation has a word for: each is a type of its own in Go and reads JSON in its own way.
+/// Types with a word in the notation: each is a Go type with its own JSON decoding.
 const WORDS: [(&str, &str); 10] = [
     ("io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1", "fields"),
     ("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime", "microtime"),
@@ -56,7 +57,7 @@ const WORDS: [(&str, &str); 10] = [
     ),
 ];
 
-/// Reads every type, by its OpenAPI name.
+/// Reads all types, by OpenAPI name.
 pub fn read(files: &[File]) -> Result<BTreeMap<String, Definition>, String> {
     let mut names = BTreeMap::new();
     for_each_impl(files, |folder, of, item| {
@@ -85,7 +86,7 @@ pub fn read(files: &[File]) -> Result<BTreeMap<String, Definition>, String> {
     Ok(definitions)
 }
 
-/// Calls back with the folder, the type and the block of every implementation of a trait.
+/// Calls back with the folder, the type and the block of every trait implementation.
 fn for_each_impl(
     files: &[File],
     mut call: impl FnMut(&str, &str, &ItemImpl) -> Result<(), String>,
@@ -162,14 +163,14 @@ fn schema(block: &syn::Block) -> Result<Node, String> {
     node(&call.tokens.clone().into_iter().collect::<Vec<_>>())
 }
 
-/// A JSON schema as the macro spells it.
+/// A JSON schema in the macro's notation.
 enum Node {
     Text(String),
     Object(BTreeMap<String, Node>),
     List(Vec<Node>),
-    /// Folder and name of another type, as `crate::…` has them.
+    /// Folder and name of another type.
     Reference(String),
-    /// `true` and numbers, which say nothing about the shape.
+    /// Booleans and numbers, which do not affect the shape.
     Other,
 }
 
@@ -189,7 +190,7 @@ impl Node {
     }
 }
 
-/// One value: a tree, or an expression of several that refers to another type.
+/// Parses one value: a token tree, or an expression that refers to another type.
 fn node(trees: &[TokenTree]) -> Result<Node, String> {
     match trees {
         [TokenTree::Literal(literal)] => {
@@ -218,14 +219,14 @@ fn object(stream: TokenStream) -> Result<Node, String> {
     entries(stream).iter().map(entry).collect::<Result<_, _>>().map(Node::Object)
 }
 
-/// What stands between commas.
+/// Splits tokens at commas.
 fn entries(stream: TokenStream) -> Vec<Vec<TokenTree>> {
     let trees: Vec<TokenTree> = stream.into_iter().collect();
     let is_comma = |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ',');
     trees.split(is_comma).filter(|entry| !entry.is_empty()).map(<[_]>::to_vec).collect()
 }
 
-/// `…subschema_for::<crate::api::core::v1::Pod>()…` becomes `api/core/v1/Pod`.
+/// The referenced type: `api/core/v1/Pod` for `…subschema_for::<crate::api::core::v1::Pod>()…`.
 fn reference(stream: TokenStream) -> Result<String, String> {
     let text = flat(stream);
     let (_, rest) =
@@ -234,7 +235,7 @@ fn reference(stream: TokenStream) -> Result<String, String> {
     Ok(path.replace("::", "/"))
 }
 
-/// The tokens without spaces between them.
+/// The tokens as text without spaces.
 fn flat(stream: TokenStream) -> String {
     let mut text = String::new();
     for tree in stream {

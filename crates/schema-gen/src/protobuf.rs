@@ -1,4 +1,4 @@
-//! What k8s-pb says: the tags of every message, and the markers that Go's comments carry.
+//! Reads from k8s-pb the tags of every message, and the markers in Go's comments.
 
 use std::collections::HashMap;
 
@@ -6,26 +6,26 @@ use syn::{Attribute, Expr, GenericArgument, Item, Lit, Meta, PathArguments};
 
 use crate::sources::File;
 
-/// Messages by folder and name; names are compared without case, which prost changes.
+/// Messages by folder and name, in lower case because prost changes the case.
 pub struct Messages(HashMap<String, Message>);
 
 pub struct Message {
-    /// As prost spells it.
+    /// The name that prost generates.
     pub name: String,
     pub fields: Vec<Field>,
     pub markers: Markers,
 }
 
 pub struct Field {
-    /// In lower case and without underscores.
+    /// The name as [`fold`] returns it.
     pub folded: String,
     pub tag: u32,
-    /// The message that it is, or has as items.
+    /// The message type of the field or of its items.
     pub message: Option<String>,
     pub markers: Markers,
 }
 
-/// The lines `+key=value` of a comment.
+/// The `+key=value` lines of a comment.
 pub struct Markers(Vec<(String, String)>);
 
 impl Markers {
@@ -49,13 +49,13 @@ impl Messages {
         self.0.get(&path.to_lowercase())
     }
 
-    /// The message that a field refers to.
+    /// The message type of a field.
     pub fn referred(&self, field: &Field) -> Option<&Message> {
         self.0.get(field.message.as_ref()?)
     }
 }
 
-/// A name as it is compared: only letters and digits, without case, as the rest differs between JSON and Rust.
+/// A name for comparison: letters and digits in lower case, because JSON and Rust differ in the rest.
 pub fn fold(name: &str) -> String {
     name.trim_start_matches("r#")
         .chars()
@@ -64,7 +64,7 @@ pub fn fold(name: &str) -> String {
         .to_lowercase()
 }
 
-/// Reads every message.
+/// Reads all messages.
 pub fn read(files: &[File]) -> Result<Messages, String> {
     let mut messages = HashMap::new();
     for file in files {
@@ -95,7 +95,7 @@ fn field(folder: &str, field: &syn::Field) -> Result<Field, String> {
     Ok(Field { folded: fold(&name), tag, message, markers: markers(&field.attrs) })
 }
 
-/// The innermost type, which stands in `Option`, `Vec`, `Box` and `BTreeMap`, as folder and name in lower case.
+/// The innermost type within `Option`, `Vec`, `Box` and `BTreeMap`, as folder and name in lower case.
 fn resolve(folder: &str, of: &syn::Type) -> Option<String> {
     let syn::Type::Path(of) = of else { return None };
     let last = of.path.segments.last()?;

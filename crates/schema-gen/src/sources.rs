@@ -1,4 +1,4 @@
-//! Finds the source text of the dependencies that the table is made from.
+//! Locates and parses the source text of the dependencies.
 
 use std::{
     fs, io,
@@ -8,13 +8,13 @@ use std::{
 
 use serde_json::Value;
 
-/// The folders of the two crates, as cargo has unpacked them.
+/// The source folders of the two crates.
 pub struct Sources {
     pub k8s_openapi: PathBuf,
     pub k8s_pb: PathBuf,
 }
 
-/// Asks cargo, which downloads what is missing.
+/// Runs `cargo metadata`, which downloads missing packages.
 pub fn find() -> Result<Sources, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -38,7 +38,7 @@ pub fn find() -> Result<Sources, String> {
     Ok(Sources { k8s_openapi: folder("k8s-openapi")?, k8s_pb: folder("k8s-pb")? })
 }
 
-/// The platform of this machine: packages of others need not be there.
+/// The host triple, so that packages for other platforms are not downloaded.
 fn host() -> Result<String, String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output =
@@ -48,13 +48,13 @@ fn host() -> Result<String, String> {
     host.map(str::to_owned).ok_or_else(|| "rustc does not say its host".to_owned())
 }
 
-/// A parsed file, with the folder that it is in, relative to where the search began: `api/core/v1`.
+/// A parsed file and its folder relative to the search root, such as `api/core/v1`.
 pub struct File {
     pub folder: String,
     pub syntax: syn::File,
 }
 
-/// Parses every file below a folder, in the order of their names.
+/// Parses every file below a folder, sorted by path.
 pub fn parse_all(root: &Path) -> Result<Vec<File>, String> {
     let mut paths = Vec::new();
     collect(root, &mut paths).map_err(|error| format!("{}: {error}", root.display()))?;

@@ -1,4 +1,4 @@
-//! A small world of two dependencies and some facts, and the table that it becomes.
+//! The table that two miniature dependencies and some facts produce.
 
 use crate::{facts, join, openapi, protobuf, sources::File};
 
@@ -134,8 +134,8 @@ Probe *
 #[test]
 fn facts_about_nothing_are_refused() {
     let problem = table("package core/v1\nProbe\n nothing?\n").unwrap_err();
-    assert_eq!(problem, "io.k8s.api.core.v1.Probe: there is no field nothing that a fact could be about");
+    assert_eq!(problem, "io.k8s.api.core.v1.Probe: facts.txt describes the unknown field nothing");
     assert_eq!(table(" name\n").err().as_deref(), Some("facts.txt, line 1: a field without a type"));
     let problem = table("package other/v1\nOwn\n").unwrap_err();
-    assert_eq!(problem, "nothing says where the package other/v1 begins");
+    assert_eq!(problem, "no source has the OpenAPI name prefix of package other/v1");
 }

@@ -42,10 +42,8 @@ pub trait Engine: Send + Sync + 'static {
     async fn bell(&self);
 
     /// How often this engine found that the database had lost a part of its history, or was advanced: whoever watches has to list
-    /// again. It rings the bell each time. An engine that leaves this to the compaction mark alone stays at 0.
-    fn epoch(&self) -> u64 {
-        0
-    }
+    /// again. It rings the bell each time.
+    fn epoch(&self) -> u64;
 
     /// The newest revision that was committed at least `age` ago; [`Revision::ZERO`] if there is none.
     async fn older_than(&self, age: Duration) -> Result<Revision, Error>;

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod engine;
 mod event;
 mod health;
+mod history;
 mod hub;
 pub mod listing;
 mod metrics;

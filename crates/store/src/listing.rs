@@ -7,8 +7,8 @@ use model::{ObjectKey, Revision, Selector};
 
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
-/// A page ends when its values take so many bytes, so that no list needs much memory at once.
-pub const PAGE_BYTES: usize = 1 << 20;
+/// A page ends when its values take so many bytes: a client that does not read its list keeps one page in memory.
+pub const PAGE_BYTES: usize = 512 << 10;
 
 /// The matches of a requirement are counted up to here. Below it, sorting them costs less than reading further.
 pub const COUNT_CAP: u64 = 10_000;

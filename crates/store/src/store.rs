@@ -221,6 +221,12 @@ impl Store {
         }
     }
 
+    /// Makes the task of this name panic. Says whether there is one.
+    #[cfg(feature = "faults")]
+    pub fn inject_fault(&self, name: &str) -> bool {
+        self.inner.tasks.inject_fault(name)
+    }
+
     /// Commits what is queued, ends the tasks and all watches, and closes the engine. Later calls answer [`Error::Unavailable`].
     pub async fn close(&self) {
         self.inner.tasks.stop();

@@ -1,4 +1,4 @@
-//! Reports of tasks that end early, and none of tasks that their owner stopped.
+//! Tasks that end early are reported, stopped tasks are not.
 
 use futures::FutureExt;
 
@@ -50,6 +50,20 @@ async fn finite_tasks_and_tasks_of_a_stopped_owner_may_end() {
     tasks.join().await;
     assert_eq!(tasks.failure(), None);
     assert!(tasks.failed().now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn a_task_has_started_until_it_comes_to_an_end_of_its_own() {
+    let tasks = Tasks::default();
+    tasks.start_finite("the first steps", async {});
+    tasks.start("the poller", async { panic!("stumbled") });
+    let known = |name: &str| (tasks.has_started(name), tasks.has_failed(name));
+    assert_eq!([known("the first steps"), known("the poller")], [(true, false); 2]);
+    tasks.join().await;
+    assert_eq!(
+        [known("the first steps"), known("the poller"), known("another")],
+        [(false, false), (true, true), (false, false)]
+    );
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where tests that did not run leave a file each, below `target`.
+/// The folder below `target` with one file per test that did not run.
 const NOT_RUN: &str = "not-run";
 
 /// The path of a file below `target`, or `None` after the calling test was recorded as not run.
@@ -23,7 +23,9 @@ pub fn provided(file: &str) -> Option<PathBuf> {
     look_up(&target, file, test, is_strict()).unwrap_or_else(|message| panic!("{message}"))
 }
 
-fn is_strict() -> bool {
+/// Whether something that is missing fails a test: `CI=true` or `ORLOP_TEST_STRICT`.
+#[must_use]
+pub fn is_strict() -> bool {
     let is_set = |name| {
         std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
     };

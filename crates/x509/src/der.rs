@@ -1,6 +1,6 @@
-//! As much of DER as keys, names and certificates need: values with a tag of one byte.
+//! A subset of DER for keys, names and certificates: values with a tag of one byte.
 
-/// The tags that are written and read here.
+/// Tags of ASN.1 types.
 pub mod tag {
     /// `BOOLEAN`
     pub const BOOLEAN: u8 = 0x01;
@@ -28,7 +28,7 @@ pub mod tag {
     pub const SET: u8 = 0x31;
 }
 
-/// Writes a value.
+/// Encodes a value.
 #[must_use]
 pub fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len();
@@ -46,13 +46,14 @@ pub fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Writes a `SEQUENCE` of these values.
+/// Encodes a `SEQUENCE` of encoded values.
 #[must_use]
 pub fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     value(tag::SEQUENCE, &parts.concat())
 }
 
-/// Reads the first value: its tag, its content, and what stands behind it. Only the shortest form of a length is DER.
+/// Decodes the first value: returns its tag, its content and the remaining bytes. DER allows only the
+/// shortest form of a length.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [tag, first, rest @ ..] = bytes else { return None };
@@ -70,13 +71,13 @@ pub fn read(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((*tag, content, rest))
 }
 
-/// Reads the first value if it has this tag: its content, and what stands behind it.
+/// Decodes the first value if it has this tag: returns its content and the remaining bytes.
 #[must_use]
 pub fn read_tagged(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     read(bytes).filter(|(found, ..)| *found == tag).map(|(_, content, rest)| (content, rest))
 }
 
-/// Whether the bytes have the form of everything that is signed: a body, an algorithm and a signature.
+/// Whether the bytes have the structure of a signed document: a body, an algorithm and a signature.
 #[must_use]
 pub fn is_signed(bytes: &[u8]) -> bool {
     let parts = || {

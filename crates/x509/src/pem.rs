@@ -1,4 +1,4 @@
-//! PEM (RFC 7468): blocks of base64 between two lines of dashes.
+//! PEM (RFC 7468): base64 blocks between BEGIN and END lines.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use thiserror::Error;
@@ -11,35 +11,35 @@ const DASHES: &[u8] = b"-----";
 /// Characters per line of an encoded block.
 const LINE: usize = 64;
 
-/// One block.
+/// One PEM block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The text between the dashes of its first line.
     pub label: &'a str,
-    /// Whether headers stand in front of the base64, as in encrypted keys of old.
+    /// Whether headers precede the base64, as in encrypted keys of the old format.
     pub has_headers: bool,
     /// The decoded bytes.
     pub contents: Vec<u8>,
 }
 
-/// A block that begins and has no end, or no base64 inside.
+/// A block without a matching END line or without valid base64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a PEM block has no valid base64 or no matching END line")]
 pub struct Malformed;
 
-/// A text that is not exactly one block.
+/// The reason why a text is not exactly one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotSingle {
-    /// The first block is missing, malformed or of another type.
+    /// There is no block, or the first one is malformed or has another label.
     #[error("no PEM block of the expected type")]
     Missing,
-    /// There is more than the block and white space.
+    /// There is something other than white space around the block, or it has headers.
     #[error("there is more than one PEM block without headers and white space around it")]
     Surrounded,
 }
 
-/// All blocks of a text in their order. Text between blocks is skipped. A malformed block is an error, and reading goes on behind
-/// its first line.
+/// All blocks of a text in order. Text between blocks is skipped. After a malformed block the search
+/// continues behind its BEGIN line.
 pub fn blocks(text: &[u8]) -> impl Iterator<Item = Result<Block<'_>, Malformed>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -49,12 +49,12 @@ pub fn blocks(text: &[u8]) -> impl Iterator<Item = Result<Block<'_>, Malformed>>
     })
 }
 
-/// The bytes of a text that is exactly one block of this type: nothing but white space around it, no headers in it.
+/// Decodes a text that is exactly one block with this label: surrounded only by white space, without headers.
 ///
 /// # Errors
 /// When the text is anything else.
 pub fn single(text: &[u8], label: &str) -> Result<Vec<u8>, NotSingle> {
-    let Found { before, block, behind } = next_block(text).ok_or(NotSingle::Missing)?;
+    let LocatedBlock { before, block, behind } = next_block(text).ok_or(NotSingle::Missing)?;
     let block = block.ok().filter(|block| block.label == label).ok_or(NotSingle::Missing)?;
     let is_blank = |text: &[u8]| text.iter().all(u8::is_ascii_whitespace);
     if block.has_headers || !is_blank(before) || !is_blank(behind) {
@@ -63,7 +63,7 @@ pub fn single(text: &[u8], label: &str) -> Result<Vec<u8>, NotSingle> {
     Ok(block.contents)
 }
 
-/// Writes a block.
+/// Encodes a block.
 #[must_use]
 pub fn encode(label: &str, contents: &[u8]) -> String {
     let mut text = format!("-----BEGIN {label}-----\n");
@@ -79,14 +79,14 @@ pub fn encode(label: &str, contents: &[u8]) -> String {
     text
 }
 
-/// A block with the text on both sides of it.
-struct Found<'a> {
+/// A block with the text before and behind it.
+struct LocatedBlock<'a> {
     before: &'a [u8],
     block: Result<Block<'a>, Malformed>,
     behind: &'a [u8],
 }
 
-fn next_block(text: &[u8]) -> Option<Found<'_>> {
+fn next_block(text: &[u8]) -> Option<LocatedBlock<'_>> {
     let mut rest = text;
     loop {
         let before = &text[..text.len() - rest.len()];
@@ -94,18 +94,18 @@ fn next_block(text: &[u8]) -> Option<Found<'_>> {
         rest = behind;
         let Some(label) = label_of(line) else { continue };
         return Some(match read_block(label, behind) {
-            Some((block, behind)) => Found { before, block: Ok(block), behind },
-            None => Found { before, block: Err(Malformed), behind },
+            Some((block, behind)) => LocatedBlock { before, block: Ok(block), behind },
+            None => LocatedBlock { before, block: Err(Malformed), behind },
         });
     }
 }
 
-/// The label of a line that begins a block: the dashes are the first characters of the line, and the last.
+/// The label of a BEGIN line: the dashes are the first and the last characters of the line.
 fn label_of(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line.strip_prefix(BEGIN)?.strip_suffix(DASHES)?).ok()
 }
 
-/// Reads a block from behind its first line; `None` where it is malformed.
+/// Decodes a block from behind its BEGIN line; `None` if it is malformed.
 fn read_block<'a>(label: &'a str, inside: &'a [u8]) -> Option<(Block<'a>, &'a [u8])> {
     let end = format!("-----END {label}-----");
     let (mut has_headers, mut encoded, mut rest) = (false, Vec::new(), inside);
@@ -116,7 +116,7 @@ fn read_block<'a>(label: &'a str, inside: &'a [u8]) -> Option<(Block<'a>, &'a [u
             let contents = STANDARD.decode(encoded).ok()?;
             return Some((Block { label, has_headers, contents }, rest));
         }
-        // Headers stand in front of the base64, which has no colon.
+        // A header line has a colon, base64 has none.
         if encoded.is_empty() && line.contains(&b':') {
             has_headers = true;
         } else {
@@ -125,7 +125,7 @@ fn read_block<'a>(label: &'a str, inside: &'a [u8]) -> Option<(Block<'a>, &'a [u
     }
 }
 
-/// The first line without the white space at its end, and what is behind it; `None` at the end of the text.
+/// Splits off the first line, without white space at its end; `None` at the end of the text.
 fn split_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if text.is_empty() {
         return None;

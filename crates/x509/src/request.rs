@@ -17,7 +17,7 @@ use crate::{
 
 const LABEL: &str = "CERTIFICATE REQUEST";
 
-/// A certificate signing request that was read completely: a value of this type has an unambiguous subject.
+/// A completely decoded certificate signing request; its subject is unambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateRequest {
     der: Vec<u8>,
@@ -28,24 +28,24 @@ pub struct CertificateRequest {
     organizations: Vec<String>,
 }
 
-/// Why a text or its bytes are no acceptable certificate signing request.
+/// The reason why a certificate signing request is not acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// There is no PEM block of the right type. The words are Kubernetes'.
+    /// There is no PEM block of this type. The words are Kubernetes'.
     #[error("PEM block type must be CERTIFICATE REQUEST")]
     NotPem,
-    /// There is more than the block: which of it is meant is for every reader to guess.
+    /// There is more than one block, so that readers could disagree which one is meant.
     #[error(
         "must be exactly one PEM block of type CERTIFICATE REQUEST, with nothing but white space around it"
     )]
     Surrounded,
-    /// The bytes are no request. The words are Kubernetes'.
+    /// The bytes are no certificate signing request. The words are Kubernetes'.
     #[error("asn1: structure error: tags don't match")]
     NotDer,
     /// Readers disagree about the characters of other string types.
     #[error("the subject may have values of type UTF8String, PrintableString and IA5String only")]
     SubjectString,
-    /// Other alternative names are copied by no signer.
+    /// Signers copy no other types of alternative names.
     #[error("the subject alternative names may be DNS names, e-mail addresses, URIs and IP addresses only")]
     AlternativeNames,
     /// The sender does not hold the private key.
@@ -54,7 +54,7 @@ pub enum RequestError {
 }
 
 impl CertificateRequest {
-    /// Reads a text that is exactly one PEM block.
+    /// Decodes a text that is exactly one PEM block.
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -66,7 +66,7 @@ impl CertificateRequest {
         Self::from_der(&der)
     }
 
-    /// Reads the bytes of a request.
+    /// Decodes a DER certificate signing request.
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -93,7 +93,7 @@ impl CertificateRequest {
         })
     }
 
-    /// The request itself.
+    /// The DER bytes of the request.
     #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
@@ -117,13 +117,13 @@ impl CertificateRequest {
         self.alternative_names.as_deref()
     }
 
-    /// The last CN of the subject, which is the one that Kubernetes takes for the user name; empty where there is none.
+    /// The last CN of the subject, which Kubernetes takes as the user name; empty if there is none.
     #[must_use]
     pub fn common_name(&self) -> &str {
         &self.common_name
     }
 
-    /// All organizations of the subject in their order: the groups.
+    /// All organizations of the subject in order: the user's groups.
     #[must_use]
     pub fn organizations(&self) -> &[String] {
         &self.organizations
@@ -139,7 +139,7 @@ impl CertificateRequest {
     }
 }
 
-/// The name as DER writes it: nobody shall read another one from a longer form of it.
+/// Re-encodes a name in DER, so that every reader decodes the same name.
 fn canonical(name: &X509Name<'_>) -> Vec<u8> {
     let attribute = |value: &AttributeTypeAndValue<'_>| {
         let own_tag = u8::try_from(value.attr_value().tag().0).unwrap_or_default();
@@ -151,7 +151,7 @@ fn canonical(name: &X509Name<'_>) -> Vec<u8> {
     der::value(tag::SEQUENCE, &sets.flatten().collect::<Vec<u8>>())
 }
 
-/// The text of one of the three types that all readers agree about.
+/// The text of a subject value, if it has one of the three string types that all readers decode alike.
 fn text_of<'a>(value: &'a AttributeTypeAndValue<'_>) -> Result<&'a str, RequestError> {
     let any = value.attr_value();
     let is_plain = any.class() == Class::Universal && !any.header.is_constructed();

@@ -1,4 +1,5 @@
-//! Serves scores to itself: makes three, refuses one, prints the table and the gold medals.
+//! Serves a resource type `scores` in process: creates three objects, has one refused, prints the table and
+//! the gold medals.
 //!
 //! Run it with `cargo run --package example-scores`.
 
@@ -38,7 +39,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// A server in memory that serves nothing but scores, as its administrator sees it.
+/// A server in memory that serves only scores, called as its administrator.
 async fn server() -> Result<ApiService> {
     let mut metrics = prometheus_client::registry::Registry::default();
     let store_metrics = Metrics::new(&mut metrics);
@@ -47,7 +48,7 @@ async fn server() -> Result<ApiService> {
     Ok(ApiService::new(api, Identity::authenticated("admin", ["system:masters".to_owned()])))
 }
 
-/// Sends a request and reads the answer.
+/// Sends a request and decodes the answer.
 async fn send(
     server: &ApiService,
     method: Method,

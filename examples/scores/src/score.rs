@@ -1,4 +1,4 @@
-//! A resource type of one's own: four of the eight verbs, rules for its objects, a field to select by, a table to print.
+//! A custom resource type: four of the eight verbs, validation rules, a selectable field and table columns.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use model::error::FieldError;
 use serde_json::{Value, json};
 
-/// The type of the scores. They are made and read; nobody may change or delete one.
+/// The resource type. Scores can be created and read, but not changed or deleted.
 pub fn score_type() -> ResourceType {
     let mut score = ResourceType::new("games.example.com", "v1", "Score", "scores");
     score.short_names = vec!["sc".to_owned()];
@@ -19,7 +19,7 @@ pub fn score_type() -> ResourceType {
     score
 }
 
-/// What holds for every score.
+/// Defaults and validation of scores.
 struct Rules;
 
 impl Strategy for Rules {
@@ -47,7 +47,7 @@ impl Strategy for Rules {
     }
 }
 
-/// How scores look in `kubectl get scores`.
+/// The columns of `kubectl get scores`.
 struct Board;
 
 impl TableRenderer for Board {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
+use kinds::admission::configuration::AdmissionConfiguration;
 use model::Resource;
-use model::admission::configuration::AdmissionConfiguration;
 use model::error::Error;
 use store::Store;
 
@@ -78,6 +78,11 @@ impl Admission {
         for of in self.served(registry) {
             informers.add(of.resource().clone(), of.position().clone());
         }
+    }
+
+    /// The resources that plugins follow.
+    pub fn followed<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = &'a Resource> {
+        self.served(registry).map(|of| of.resource())
     }
 
     /// The informers that the plugins need, for the resources that the server serves.

@@ -4,10 +4,10 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use model::apply::{Managers, Tracked};
-use model::audit::Level;
+use kinds::apply::{Managers, Tracked};
+use kinds::audit::Level;
+use kinds::validation::validate_managed_fields;
 use model::error::Error;
-use model::validation::validate_managed_fields;
 use model::{ObjectKey, Resource};
 use serde_json::{Value, json};
 use store::{Stored, Write};

@@ -1,5 +1,6 @@
 //! Which plugins are on: Kubernetes' names, Kubernetes' order, and what an operator says of them.
 
+use model::error::quote;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -81,15 +82,16 @@ impl Switches {
         let known = |name: &str| PLUGINS.iter().map(|(known, _)| *known).find(|known| *known == name);
         let mut read = |names: &[String], flag: &str| -> BTreeSet<&'static str> {
             let unknown = names.iter().filter(|name| known(name).is_none());
-            errors.extend(unknown.map(|name| format!("{flag} plugin {name:?} is unknown")));
+            errors.extend(unknown.map(|name| format!("{flag} plugin {} is unknown", quote(name))));
             names.iter().filter_map(|name| known(name)).collect()
         };
         let (on, off) =
             (read(enable, "enable-admission-plugins"), read(disable, "disable-admission-plugins"));
         let missing = on.iter().filter(|name| NOT_THERE.contains(name));
-        errors.extend(
-            missing.map(|name| format!("enable-admission-plugins plugin {name:?} is not there in Orlop")),
-        );
+        errors
+            .extend(missing.map(|name| {
+                format!("enable-admission-plugins plugin {} is not there in Orlop", quote(name))
+            }));
         let both: Vec<&str> = on.intersection(&off).copied().collect();
         if !both.is_empty() {
             let both = both.join(" ");

@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use model::{json, protobuf, schema};
+use kinds::{protobuf, schema};
+use model::json;
 use serde_json::Value;
 
 use super::Trail;

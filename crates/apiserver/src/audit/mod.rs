@@ -1,6 +1,6 @@
 //! The audit log: which requests are written down, and how the lines come to a file without keeping anybody waiting.
 //!
-//! What is logged of a request is decided by [`model::audit`]. Where there is no log, a request has no [`Trail`], and pays nothing.
+//! What is logged of a request is decided by [`kinds::audit`]. Where there is no log, a request has no [`Trail`], and pays nothing.
 
 mod answer;
 mod file;
@@ -11,7 +11,7 @@ mod trail;
 
 use std::sync::Arc;
 
-use model::audit::Policy;
+use kinds::audit::Policy;
 
 pub use file::Rotation;
 pub use log::{Log, Mode};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use http::{HeaderValue, Request, Response};
 use jiff::Timestamp;
-use model::audit::{
+use kinds::audit::{
     Attributes, Event, Extent, Level, ObjectReference, Stage, Target as About, User, without_managers,
 };
 use model::error::Error;
@@ -48,6 +48,8 @@ struct Kind {
     is_opaque: bool,
     /// Its answer may be a `Status` although nothing went wrong.
     may_be_status: bool,
+    /// A product answers it, in a form of its own.
+    is_mounted: bool,
 }
 
 impl Trail {
@@ -85,6 +87,10 @@ impl Trail {
                 event.verb.clone_from(method);
                 let is_discovery = ["/api", "/apis"].iter().any(|root| path.starts_with(root));
                 Kind { is_opaque: !is_discovery, ..Kind::default() }
+            }
+            Ok(Target::Mounted { method, .. }) => {
+                event.verb.clone_from(method);
+                Kind { is_opaque: true, is_mounted: true, ..Kind::default() }
             }
             Err(_) => {
                 event.verb = request.method().as_str().to_lowercase();
@@ -185,6 +191,8 @@ impl Trail {
         let (head, body) = response.into_parts();
         let is_shown = self.level() == Level::RequestResponse && !entry.kind.is_opaque;
         entry.event().status = Some(json!({"metadata": {}, "code": head.status.as_u16()}));
+        // Only its response tells whether a product streams.
+        let is_long = entry.kind.is_long || entry.kind.is_mounted && !body.is_whole();
         let body = match body {
             Body::Full(bytes) => {
                 if is_shown || entry.kind.may_be_status {
@@ -197,22 +205,24 @@ impl Trail {
                 Body::stream(Observed::new(chunks, headers, self.clone()))
             }
         };
-        if entry.kind.is_long {
+        if is_long {
             entry.write(Stage::ResponseStarted);
             settled(entry.take_last()).await;
         }
         Response::from_parts(head, body)
     }
 
-    /// A request that came to nothing, and how the client is told.
-    pub fn failed(&self, error: &Error) {
+    /// A request that came to nothing, and the code that the client is told.
+    pub fn failed(&self, error: &Error, code: u16) {
         let Some(entry) = &self.0 else { return };
         let is_anonymous = entry.extent.get().is_none();
         if entry.extent().level == Level::None {
             return;
         }
         match error {
-            Error::NoSuchPage => entry.event().status = Some(json!({"metadata": {}, "code": error.code()})),
+            Error::NoSuchPage => entry.event().status = Some(json!({"metadata": {}, "code": code})),
+            // The client gets no `Status`, so the log shows none as the response.
+            _ if entry.kind.is_mounted => entry.event().status = Some(summary(&error.status(), code.into())),
             _ => self.note_response(Some(error.status())),
         }
         // Nobody was let in: this is all that there is to say.
@@ -226,9 +236,15 @@ impl Trail {
 
     /// The answer panicked on its way: nothing more is said of it.
     pub(super) fn panicked(&self) {
-        let Some(entry) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return };
-        entry.panicked();
-        entry.event().level = Level::None;
+        if let Some(entry) = &self.0 {
+            entry.panicked();
+        }
+    }
+
+    /// Adds the last event of a request that panicked, and waits until it is in the file: the failure is told behind it.
+    pub async fn settle_panic(&self) {
+        self.panicked();
+        settled(self.take_last()).await;
     }
 
     /// What was answered.
@@ -265,7 +281,8 @@ impl Kind {
         let is_long = verb == Verb::Watch || nodes::lead_to(&place.group, &place.subresource);
         let is_done =
             matches!(place.subresource.as_str(), "binding" | "eviction") || place.resource == "bindings";
-        Self { is_long, is_opaque: is_long, may_be_status: verb == Verb::Delete || is_done }
+        let may_be_status = verb == Verb::Delete || is_done;
+        Self { is_long, is_opaque: is_long, may_be_status, is_mounted: false }
     }
 }
 
@@ -291,13 +308,22 @@ impl Entry {
         })
     }
 
-    /// The last event of a request that panicked.
+    /// Whether there is nothing more to say: all is said, or nobody knows who asks.
+    fn is_over(&self) -> bool {
+        self.extent.get().is_none() || self.event().level == Level::None
+    }
+
+    /// Writes the last event of a request that panicked, once.
     fn panicked(&self) {
+        if self.is_over() {
+            return;
+        }
         let message = "APIServer panic'd";
         self.event().status = Some(json!({
             "metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500,
         }));
         self.write(Stage::Panic);
+        self.event().level = Level::None;
     }
 
     fn event(&self) -> MutexGuard<'_, Event> {
@@ -324,8 +350,7 @@ impl Entry {
 
     /// Writes the last event, once.
     fn complete(&self) {
-        let is_over = self.extent.get().is_none() || self.event().level == Level::None;
-        if is_over {
+        if self.is_over() {
             return;
         }
         self.write(Stage::ResponseComplete);
@@ -336,12 +361,8 @@ impl Entry {
 impl Drop for Entry {
     /// The last event of a request, whatever ends it.
     fn drop(&mut self) {
-        let is_over = self.extent.get().is_none() || self.event().level == Level::None;
-        if is_over {
+        if self.is_over() {
             return;
-        }
-        if std::thread::panicking() {
-            return self.panicked();
         }
         let is_answered = self.event().status.is_some();
         if !is_answered {

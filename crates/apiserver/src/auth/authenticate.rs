@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::future::BoxFuture;
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName};
 use model::error::Error;
 use process::reload::Current;
 use subtle::ConstantTimeEq;
 
 use super::Identity;
 use super::accounts::Accounts;
+use super::impersonate;
 use super::proxy::ProxyHeaders;
 use crate::warnings::Warnings;
 
@@ -184,6 +185,25 @@ impl Authentication {
         }
     }
 
+    /// Whether a request brings credentials, valid or not.
+    pub(crate) fn has_credentials(connection: &Connection, headers: &HeaderMap) -> bool {
+        match connection {
+            Connection::BadCertificate(_) => true,
+            Connection::Proxy(itself) => Self::has_credentials(itself, headers),
+            _ => bearer(headers).is_some(),
+        }
+    }
+
+    /// Removes the headers that prove or claim an identity, for handlers that have no use for them.
+    pub(crate) fn remove_credentials(&self, headers: &mut HeaderMap) {
+        let names: Vec<HeaderName> = headers.keys().cloned().collect();
+        for name in names {
+            if name == AUTHORIZATION || impersonate::is_header(&name) || self.proxies.has(name.as_str()) {
+                headers.remove(name);
+            }
+        }
+    }
+
     /// Whose token this is, whoever sends it, and for which of these audiences it is good; for those of this server if none
     /// are wanted.
     pub(crate) async fn owner_of(
@@ -339,6 +359,21 @@ mod tests {
             let strict = authentication().without_anonymous();
             assert_eq!(identified(strict, text).await, Err(Error::Unauthorized), "{text:?}");
         }
+    }
+
+    #[test]
+    fn every_header_that_proves_or_claims_an_identity_is_removed() {
+        let mut all = headers(Some("Bearer secret"));
+        let others =
+            ["impersonate-user", "impersonate-extra-a", "x-remote-user", "x-remote-extra-b", "cookie"];
+        for name in others {
+            all.insert(name, "value".parse().unwrap());
+        }
+        let mut without_proxies = all.clone();
+        authentication().with_proxies(ProxyHeaders::usual()).remove_credentials(&mut all);
+        assert_eq!(all.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["cookie"]);
+        authentication().remove_credentials(&mut without_proxies);
+        assert_eq!(without_proxies.len(), 3, "without proxies their headers are ordinary ones");
     }
 
     #[tokio::test]

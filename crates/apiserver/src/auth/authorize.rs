@@ -1,6 +1,6 @@
 //! Authorization: may this caller do this? Whoever is not allowed is denied.
 
-use model::error::Error;
+use model::error::{Error, quote};
 use serde_json::Value;
 
 use super::Identity;
@@ -129,7 +129,7 @@ fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error {
             group: String::new(),
             resource: String::new(),
             name: String::new(),
-            message: format!("User {user:?} cannot {verb} path {path:?}{because}"),
+            message: format!("User {} cannot {verb} path {}{because}", quote(user), quote(path)),
         },
         Question::Resource { verb, place } => {
             let ResourcePath { group, resource, subresource, namespace, name, .. } = place;
@@ -137,14 +137,16 @@ fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error {
             let scope = if namespace.is_empty() {
                 "at the cluster scope".to_owned()
             } else {
-                format!("in the namespace {namespace:?}")
+                format!("in the namespace {}", quote(namespace))
             };
             Error::Forbidden {
                 group: group.clone(),
                 resource: resource.clone(),
                 name: name.clone(),
                 message: format!(
-                    "User {user:?} cannot {verb} resource \"{resource}{sub}\" in API group {group:?} {scope}{because}"
+                    "User {} cannot {verb} resource \"{resource}{sub}\" in API group {} {scope}{because}",
+                    quote(user),
+                    quote(group)
                 ),
             }
         }

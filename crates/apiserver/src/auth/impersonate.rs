@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use model::error::Error;
 
 use super::accounts::account_of;
@@ -57,7 +57,12 @@ impl Part {
 
 /// Whether headers ask to act as somebody else.
 pub(crate) fn is_asked(headers: &HeaderMap) -> bool {
-    headers.keys().any(|name| name.as_str().starts_with("impersonate-"))
+    headers.keys().any(is_header)
+}
+
+/// Whether a header says part of whom to act as.
+pub(crate) fn is_header(name: &HeaderName) -> bool {
+    name.as_str().starts_with("impersonate-")
 }
 
 /// As whom a caller acts: somebody else if headers say so and they have the right to it.

@@ -33,6 +33,14 @@ impl ProxyHeaders {
         }
     }
 
+    /// Whether a header of this name, in lower case, says for whom a proxy speaks.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let mut names = self.users.iter().chain(&self.uids).chain(&self.groups);
+        let mut prefixes = self.extra_prefixes.iter();
+        names.any(|known| known.eq_ignore_ascii_case(name))
+            || prefixes.any(|prefix| name.starts_with(&prefix.to_lowercase()))
+    }
+
     /// For whom a proxy speaks; `None` where it does not say.
     pub(crate) fn identity(&self, headers: &HeaderMap) -> Option<Identity> {
         let first = |names: &[String]| names.iter().flat_map(|name| values(headers, name)).next();

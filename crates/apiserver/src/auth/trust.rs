@@ -52,17 +52,17 @@ impl Trust {
     /// The data that there has to be where these are: what other servers wrote stays, but for certificates that have ended.
     fn beside(&self, there: &Value, now: SystemTime) -> Result<Map<String, Value>, String> {
         let text = |key: &str| there[key].as_str().unwrap_or_default();
-        let united = |key: &str, own: &str| {
-            tls::united(&[text(key), own], now).map_err(|error| format!("{key}: {error}"))
+        let merged = |key: &str, own: &str| {
+            tls::merge_bundles(&[text(key), own], now).map_err(|error| format!("{key}: {error}"))
         };
         let nobody = TrustedProxies::default();
         let proxies = self.proxies.as_ref().unwrap_or(&nobody);
         let mut data = Map::new();
-        let clients = united("client-ca-file", &self.clients)?;
+        let clients = merged("client-ca-file", &self.clients)?;
         if !clients.is_empty() {
             data.insert("client-ca-file".to_owned(), clients.into());
         }
-        let authorities = united("requestheader-client-ca-file", &proxies.authorities)?;
+        let authorities = merged("requestheader-client-ca-file", &proxies.authorities)?;
         if authorities.is_empty() {
             return Ok(data);
         }
@@ -100,8 +100,8 @@ fn joined(there: &str, own: &[String]) -> Result<Vec<String>, serde_json::Error>
 pub(crate) async fn keep(server: Weak<Parts>, mut published: Current<Trust>) {
     let Some(progress) = server.upgrade().map(|parts| parts.progress.clone()) else { return };
     progress.wait_patiently().await;
-    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
-    let mut trigger = Trigger::new(&store, [WatchScope::one(key())]).await;
+    let Some((store, informers)) = server.upgrade().map(|parts| parts.followed()) else { return };
+    let mut trigger = Trigger::new(&store, &informers, [WatchScope::one(key())]).await;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let trust = published.get();

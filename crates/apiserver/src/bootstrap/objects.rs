@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use model::kinds::{Ranges, flow_schemas, priority_levels};
-use model::rbac::{self, Bootstrapped};
+use kinds::rbac::{self, Bootstrapped};
+use kinds::{Ranges, flow_schemas, priority_levels};
 use serde_json::{Value, json};
 
 use super::{name, services};

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use model::kinds::Ranges;
+use kinds::Ranges;
 use serde_json::json;
 
 use super::objects::First;

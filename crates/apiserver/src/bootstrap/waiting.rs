@@ -160,11 +160,11 @@ mod tests {
             (&master, asks(Verb::Get, ""), &none, true),
             (&master, asks(Verb::Watch, "apps"), &none, true),
             (&master, asks(Verb::Create, ""), &none, false),
-            (&master, asks(Verb::List, model::rbac::GROUP), &none, false),
+            (&master, asks(Verb::List, kinds::rbac::GROUP), &none, false),
             (&master, asks(Verb::Get, ""), &impersonating, false),
             (&master, plain, &none, false),
             (&other, asks(Verb::Get, ""), &none, false),
-            (&Identity::server(), asks(Verb::Create, model::rbac::GROUP), &none, true),
+            (&Identity::server(), asks(Verb::Create, kinds::rbac::GROUP), &none, true),
         ] {
             assert_eq!(can_begin(caller, &target, headers), begins, "{caller:?}");
         }

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::api::ApiServer;
 use crate::bootstrap::ask;
-use crate::informer::{Index, Informer, Position};
+use crate::informer::{Index, Informer, Informers};
 use crate::registry::Registry;
 
 const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
@@ -36,9 +36,13 @@ struct State {
 
 impl Announced {
     /// Reads the APIServices, and gives the task that follows them.
-    pub async fn follow(&self, store: &Store) -> impl Future<Output = ()> + Send + use<> {
+    pub async fn follow(
+        &self,
+        store: &Store,
+        informers: &Informers,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let resource = Resource::new("apiregistration.k8s.io", "apiservices");
-        Informer::new(resource, self.clone(), Position::default()).start_patiently(store).await
+        Informer::new(resource, self.clone(), informers.register()).start_patiently(store).await
     }
 
     /// Creates the APIServices that are missing, and deletes those of versions that are gone.

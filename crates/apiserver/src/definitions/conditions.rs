@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use model::condition::{condition, is_condition_true, set_condition};
+use model::object::{items, items_in, list_mut, map_mut, text_in};
 use serde_json::{Map, Value, json};
 
 use crate::registry::Object;
@@ -16,10 +18,10 @@ type Condition<'a> = (&'a str, &'a str, &'a str, &'a str);
 /// `others` are the names that the others have.
 pub(crate) fn settle<'a>(definition: &mut Object, others: impl Iterator<Item = &'a Value>, now: &str) {
     let wanted = definition.get("spec").and_then(|spec| spec.get("names")).cloned().unwrap_or_default();
-    let approval = model::kinds::approval_condition(definition);
-    let status = part(definition, "status");
+    let approval = kinds::approval_condition(definition);
+    let status = map_mut(definition, "status");
     if let Some((state, reason, message)) = approval {
-        set_condition(status, ("KubernetesAPIApprovalPolicyConformant", state, reason, &message), now);
+        set(status, ("KubernetesAPIApprovalPolicyConformant", state, reason, &message), now);
     }
     let had = status.get("acceptedNames").cloned().unwrap_or_default();
     if wanted == had && !wanted.is_null() {
@@ -28,20 +30,20 @@ pub(crate) fn settle<'a>(definition: &mut Object, others: impl Iterator<Item = &
     let (accepted, conflict) = accept(&wanted, &had, &Taken::of(others));
     status.insert("acceptedNames".to_owned(), accepted);
     match &conflict {
-        Some((reason, message)) => set_condition(status, ("NamesAccepted", "False", reason, message), now),
-        None => set_condition(status, ("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now),
+        Some((reason, message)) => set(status, ("NamesAccepted", "False", reason, message), now),
+        None => set(status, ("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now),
     }
-    if conflict.is_none() && !is_true(status, "Established") {
+    if conflict.is_none() && !is_condition_true(items(status, &["conditions"]), "Established") {
         let message = "the initial names have been accepted";
-        set_condition(status, ("Established", "True", "InitialNamesAccepted", message), now);
-    } else if condition(status, "Established").is_none() {
-        set_condition(status, ("Established", "False", "NotAccepted", "not all names are accepted"), now);
+        set(status, ("Established", "True", "InitialNamesAccepted", message), now);
+    } else if condition(items(status, &["conditions"]), "Established").is_none() {
+        set(status, ("Established", "False", "NotAccepted", "not all names are accepted"), now);
     }
 }
 
 /// Begins the end of a definition: its objects go first.
 pub(crate) fn begin_end(definition: &mut Object, now: &str) {
-    let metadata = part(definition, "metadata");
+    let metadata = map_mut(definition, "metadata");
     metadata.insert("deletionTimestamp".to_owned(), now.into());
     let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
     if let Value::Array(names) = finalizers
@@ -89,7 +91,7 @@ pub(crate) fn tell_of_end(definition: &mut Object, ending: &Ending, now: &str) {
         ),
         Ending::Completed => ("False", "InstanceDeletionCompleted", "removed all instances"),
     };
-    set_condition(part(definition, "status"), ("Terminating", state, reason, message), now);
+    set(map_mut(definition, "status"), ("Terminating", state, reason, message), now);
 }
 
 /// The names that others have: of resources, and of kinds.
@@ -103,9 +105,9 @@ impl<'a> Taken<'a> {
     fn of(others: impl Iterator<Item = &'a Value>) -> Self {
         let mut taken = Self::default();
         for names in others {
-            taken.resources.extend(["plural", "singular"].map(|key| text(names, key)));
+            taken.resources.extend(["plural", "singular"].map(|key| text_in(names, key)));
             taken.resources.extend(texts(names, "shortNames"));
-            taken.kinds.extend(["kind", "listKind"].map(|key| text(names, key)));
+            taken.kinds.extend(["kind", "listKind"].map(|key| text_in(names, key)));
         }
         taken
     }
@@ -129,8 +131,8 @@ fn accept(wanted: &Value, had: &Value, taken: &Taken<'_>) -> (Value, Option<(&'s
             let fresh = texts(wanted, key).filter(|name| !own.contains(name));
             fresh.filter(|name| taken.contains(name)).map(in_use).collect()
         } else {
-            let name = text(wanted, key);
-            (name != text(had, key) && taken.contains(name)).then(|| in_use(name)).into_iter().collect()
+            let name = text_in(wanted, key);
+            (name != text_in(had, key) && taken.contains(name)).then(|| in_use(name)).into_iter().collect()
         };
         match problems.as_slice() {
             [] => copy(&mut accepted, wanted, key),
@@ -153,48 +155,15 @@ fn copy(to: &mut Map<String, Value>, from: &Value, key: &str) {
     };
 }
 
-fn set_condition(status: &mut Object, (kind, state, reason, message): Condition<'_>, now: &str) {
-    let mut new = json!({
+fn set(status: &mut Object, (kind, state, reason, message): Condition<'_>, now: &str) {
+    let condition = json!({
         "type": kind, "status": state, "lastTransitionTime": now, "reason": reason, "message": message,
     });
-    if !status.get("conditions").is_some_and(Value::is_array) {
-        status.insert("conditions".to_owned(), json!([]));
-    }
-    let Some(Value::Array(conditions)) = status.get_mut("conditions") else { return };
-    match conditions.iter_mut().find(|condition| text(condition, "type") == kind) {
-        Some(old) => {
-            if text(old, "status") == state {
-                new["lastTransitionTime"] = old["lastTransitionTime"].take();
-            }
-            *old = new;
-        }
-        None => conditions.push(new),
-    }
-}
-
-fn condition<'a>(status: &'a Object, kind: &str) -> Option<&'a Value> {
-    let conditions = status.get("conditions").and_then(Value::as_array)?;
-    conditions.iter().find(|condition| text(condition, "type") == kind)
-}
-
-fn is_true(status: &Object, kind: &str) -> bool {
-    condition(status, kind).is_some_and(|condition| text(condition, "status") == "True")
-}
-
-fn part<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
-    let part = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
-    if !part.is_object() {
-        *part = Value::Object(Map::new());
-    }
-    part.as_object_mut().expect("it was made an object just now")
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
+    set_condition(list_mut(status, "conditions"), condition);
 }
 
 fn texts<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a str> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    items_in(value, key).iter().filter_map(Value::as_str)
 }
 
 #[cfg(test)]
@@ -208,7 +177,7 @@ mod tests {
     fn reasons(definition: &Object) -> Vec<String> {
         let conditions = definition["status"]["conditions"].as_array().unwrap().iter();
         conditions
-            .map(|c| format!("{}={} {}", text(c, "type"), text(c, "status"), text(c, "reason")))
+            .map(|c| format!("{}={} {}", text_in(c, "type"), text_in(c, "status"), text_in(c, "reason")))
             .collect()
     }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use http::Method;
 use model::error::Error;
-use model::{Resource, Selector, Uid};
+use model::{Resource, Uid};
 use serde_json::{Value, json};
-use store::{ListQuery, WatchScope};
+use store::WatchScope;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -18,7 +18,8 @@ use super::announcing::Announced;
 use super::conditions::{CLEANUP, Ending, tell_of_end};
 use crate::api::{ApiServer, Parts};
 use crate::bootstrap::ask;
-use crate::informer::{Reached, Trigger};
+use crate::informer::{Informers, Reached, Trigger};
+use crate::pages::Pages;
 use crate::registry::{Definition, Object};
 use crate::verbs::{creation_time, delete_instances, store_error};
 
@@ -34,8 +35,8 @@ pub(crate) async fn look_after(server: Weak<Parts>, mut changes: watch::Receiver
     let mut ending = JoinSet::new();
     let mut begun: BTreeMap<String, Uid> = BTreeMap::new();
     let announced = Announced::default();
-    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
-    let mut following = pin!(announced.follow(&store).await);
+    let Some((store, informers)) = server.upgrade().map(|parts| parts.followed()) else { return };
+    let mut following = pin!(announced.follow(&store, &informers).await);
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let registry = api.registry();
@@ -93,10 +94,10 @@ async fn end(server: Weak<Parts>, name: String, uid: Uid) {
                 tell(&api, &definition, &Ending::Failed(error.to_string())).await?;
                 return Err(error);
             }
-            let store = api.store.clone();
+            let (store, informers) = api.followed();
             // The server may go while objects wait for their finalizers.
             drop(api);
-            let waited = timeout(PATIENCE, gone(&store, &definition)).await;
+            let waited = timeout(PATIENCE, gone(&store, &informers, &definition)).await;
             let Some(api) = server.upgrade().map(ApiServer::of) else { return Ok(()) };
             match waited {
                 Ok(gone) => gone.map_err(store_error)?,
@@ -120,18 +121,14 @@ async fn end(server: Weak<Parts>, name: String, uid: Uid) {
 }
 
 /// Waits until there are no objects any more. None come meanwhile: the definition is ending.
-async fn gone(store: &store::Store, definition: &Definition) -> Result<(), store::Error> {
+async fn gone(
+    store: &store::Store,
+    informers: &Informers,
+    definition: &Definition,
+) -> Result<(), store::Error> {
     let resource = Resource::new(&definition.group, &definition.plural);
-    let query = ListQuery {
-        resource: resource.clone(),
-        namespace: None,
-        selector: Selector::default(),
-        at: None,
-        after: None,
-        limit: 1,
-    };
-    let mut trigger = Trigger::new(store, [WatchScope::all(resource)]).await;
-    while !store.list(&query).await?.items.is_empty() {
+    let mut trigger = Trigger::new(store, informers, [WatchScope::all(resource.clone())]).await;
+    while !Pages::of(store, resource.clone()).are_empty().await? {
         trigger.fired().await;
     }
     Ok(())

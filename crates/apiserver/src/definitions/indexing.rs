@@ -154,7 +154,7 @@ async fn has_all(call: &Call, definition: &str, named: &[&str]) -> Result<(), st
     if !is_missing().await? {
         return Ok(());
     }
-    let mut trigger = Trigger::new(store, [WatchScope::one(key.clone())]).await;
+    let mut trigger = Trigger::new(store, &call.api.informers, [WatchScope::one(key.clone())]).await;
     while is_missing().await? {
         trigger.fired().await;
     }
@@ -163,8 +163,8 @@ async fn has_all(call: &Call, definition: &str, named: &[&str]) -> Result<(), st
 
 /// Does what the marks say, until it is dropped.
 pub(crate) async fn keep_indexes(server: Weak<Parts>) {
-    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
-    let mut trigger = Trigger::new(&store, [WatchScope::all(resource())]).await;
+    let Some((store, informers)) = server.upgrade().map(|parts| parts.followed()) else { return };
+    let mut trigger = Trigger::new(&store, &informers, [WatchScope::all(resource())]).await;
     while server.strong_count() > 0 {
         match complete_all(&server, &store).await {
             Ok(true) => trigger.fired().await,

@@ -96,7 +96,7 @@ fn verbs_of(of: &ResourceType) -> Vec<&'static str> {
 }
 
 /// Every path below which there is something.
-pub(crate) fn paths(registry: &Registry) -> Vec<String> {
+pub(crate) fn paths<'a>(registry: &Registry, mounted: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut paths: Vec<String> = [
         "/.well-known/openid-configuration",
         "/api",
@@ -112,6 +112,7 @@ pub(crate) fn paths(registry: &Registry) -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
+    paths.extend(mounted.map(str::to_owned));
     for (group, versions) in registry.groups() {
         let base = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
         paths.extend(versions.iter().map(|version| format!("{base}/{version}")));

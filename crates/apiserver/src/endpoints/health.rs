@@ -30,10 +30,14 @@ enum Probe {
     /// Committed changes reach watches in time.
     Publisher,
     /// All informers follow the log.
-    Informers,
-    /// The CRD informer follows the log.
-    CrdInformer,
-    /// The informers of roles and bindings follow the log, and the first objects are there.
+    InformersSynced,
+    /// All informers have filled their indexes once, and run.
+    InformersRun,
+    /// The same of the informers of admission plugins.
+    AdmissionInformersRun,
+    /// The same of the CRD informer.
+    CrdInformerRuns,
+    /// The same of the informers of roles and bindings, and the first objects are there.
     Rbac,
     /// The first objects are there.
     FirstObjects,
@@ -43,55 +47,59 @@ enum Probe {
     Stopping,
 }
 
-/// All checks, in the order in which they are listed, under Kubernetes' names; and whether only `/readyz` has them: a restart does not
-/// bring a server closer to what it waits for.
-const CHECKS: &[(&str, bool, Probe)] = &[
-    ("ping", false, Probe::Tasks),
-    ("log", false, Probe::AuditLog),
-    ("etcd", false, Probe::Database),
-    ("etcd-readiness", true, Probe::Publisher),
-    ("informer-sync", true, Probe::Informers),
-    (
-        "poststarthook/priority-and-fairness-config-consumer",
-        false,
-        Probe::Running(&["the FlowSchema controller"]),
-    ),
-    ("poststarthook/start-apiextensions-informers", false, Probe::Running(&["the CRD informer"])),
+/// The checks of `/readyz` that the other endpoints do not have: a restart does not bring a server closer to what it waits for.
+const OF_READINESS: [&str; 3] = ["etcd-readiness", "informer-sync", "shutdown"];
+
+const CRD_CONTROLLER: &str = "the CRD controller";
+const LEASE_CONTROLLER: &str = "the identity Lease controller";
+
+/// All checks, in the order in which they are listed, under Kubernetes' names.
+const CHECKS: [(&str, Probe); 26] = [
+    ("ping", Probe::Tasks),
+    ("log", Probe::AuditLog),
+    ("etcd", Probe::Database),
+    ("etcd-readiness", Probe::Publisher),
+    ("informer-sync", Probe::InformersSynced),
+    ("poststarthook/start-apiserver-admission-initializer", Probe::AdmissionInformersRun),
+    ("poststarthook/generic-apiserver-start-informers", Probe::InformersRun),
+    ("poststarthook/priority-and-fairness-config-consumer", Probe::Running(&["the FlowSchema controller"])),
+    ("poststarthook/start-apiextensions-informers", Probe::Running(&["the CRD informer"])),
     (
         "poststarthook/start-apiextensions-controllers",
-        false,
-        Probe::Running(&["the CRD controller", "the selectable field controller"]),
+        Probe::Running(&[CRD_CONTROLLER, "the selectable field controller"]),
     ),
-    ("poststarthook/crd-informer-synced", true, Probe::CrdInformer),
-    ("poststarthook/start-system-namespaces-controller", true, Probe::FirstObjects),
+    ("poststarthook/crd-informer-synced", Probe::CrdInformerRuns),
+    ("poststarthook/start-system-namespaces-controller", Probe::FirstObjects),
     (
         "poststarthook/start-cluster-authentication-info-controller",
-        false,
         Probe::Running(&["the authentication ConfigMap controller"]),
     ),
+    ("poststarthook/start-kube-apiserver-identity-lease-controller", Probe::Running(&[LEASE_CONTROLLER])),
     (
-        "poststarthook/start-kube-apiserver-identity-lease-controller",
-        false,
-        Probe::Running(&["the identity Lease controller"]),
+        "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+        Probe::Running(&[LEASE_CONTROLLER]),
     ),
     (
         "poststarthook/start-legacy-token-tracking-controller",
-        false,
         Probe::Running(&["the legacy token tracking controller"]),
     ),
-    ("poststarthook/rbac/bootstrap-roles", true, Probe::Rbac),
-    ("poststarthook/scheduling/bootstrap-system-priority-classes", true, Probe::FirstObjects),
-    ("poststarthook/priority-and-fairness-config-producer", true, Probe::FirstObjects),
-    ("poststarthook/apiservice-registration-controller", false, Probe::Running(&["the CRD controller"])),
-    ("shutdown", true, Probe::Stopping),
+    ("poststarthook/rbac/bootstrap-roles", Probe::Rbac),
+    ("poststarthook/scheduling/bootstrap-system-priority-classes", Probe::FirstObjects),
+    ("poststarthook/priority-and-fairness-config-producer", Probe::FirstObjects),
+    // It keeps the Service `kubernetes` with its endpoints.
+    ("poststarthook/bootstrap-controller", Probe::Running(&[LEASE_CONTROLLER])),
+    ("poststarthook/start-kubernetes-service-cidr-controller", Probe::FirstObjects),
+    ("poststarthook/start-kube-aggregator-informers", Probe::Running(&[CRD_CONTROLLER])),
+    ("poststarthook/apiservice-registration-controller", Probe::Running(&[CRD_CONTROLLER])),
+    ("poststarthook/kube-apiserver-autoregistration", Probe::Running(&[CRD_CONTROLLER])),
+    ("autoregister-completion", Probe::FirstObjects),
+    ("shutdown", Probe::Stopping),
 ];
 
-/// The checks of an endpoint. There is nothing to check in an audit log that is not written.
+/// The checks of an endpoint. A component that this server does not have has none: it could not fail.
 fn checks<'a>(api: &'a ApiServer, endpoint: &'a str) -> impl Iterator<Item = (&'static str, Probe)> + 'a {
-    let of_endpoint =
-        CHECKS.iter().filter(move |(_, is_of_readiness, _)| !is_of_readiness || endpoint == "readyz");
-    let present = of_endpoint.filter(|(.., probe)| api.audit.is_some() || !matches!(probe, Probe::AuditLog));
-    present.map(|(name, _, probe)| (*name, *probe))
+    let is_meant = move |name: &str| endpoint == "readyz" || !OF_READINESS.contains(&name);
+    CHECKS.into_iter().filter(move |(name, probe)| is_meant(name) && probe.is_present(api))
 }
 
 /// Takes `/livez/ping` apart.
@@ -144,6 +152,17 @@ pub async fn answer(api: &ApiServer, endpoint: &str, only: Option<&str>, query: 
 }
 
 impl Probe {
+    /// Whether this server has the component.
+    fn is_present(self, api: &ApiServer) -> bool {
+        match self {
+            Self::AuditLog => api.audit.is_some(),
+            Self::AdmissionInformersRun => api.admission.followed(&api.registry()).next().is_some(),
+            Self::CrdInformerRuns => api.informers.has(&definitions::resource()),
+            Self::Running(tasks) => tasks.iter().all(|task| api.tasks.has_started(task)),
+            _ => true,
+        }
+    }
+
     /// Why the check fails, in words that tell nothing of what is stored.
     async fn problem(self, api: &ApiServer) -> Option<&'static str> {
         let unless = |is_well: bool, problem: &'static str| (!is_well).then_some(problem);
@@ -157,14 +176,20 @@ impl Probe {
             Self::Publisher => {
                 unless(api.store.publisher_lag() < LONGEST_LAG, "watches are behind the database")
             }
-            Self::Informers => unless(api.informers.are_synced(), "an informer is not synced"),
-            Self::CrdInformer => {
-                unless(api.informers.is_synced(&definitions::resource()), "the CRD informer is not synced")
+            Self::InformersSynced => unless(api.informers.are_synced(), "an informer is not synced"),
+            Self::InformersRun => unless(api.informers.are_running(), "an informer does not run"),
+            Self::AdmissionInformersRun => {
+                let registry = api.registry();
+                let mut informers = api.admission.followed(&registry);
+                let are_running = informers.all(|resource| api.informers.is_running(resource));
+                unless(are_running, "an informer of an admission plugin does not run")
+            }
+            Self::CrdInformerRuns => {
+                unless(api.informers.is_running(&definitions::resource()), "the CRD informer does not run")
             }
             Self::Rbac => {
-                let is_running = !api.tasks.has_failed("the RBAC informer");
-                let are_synced = Kind::ALL.iter().all(|kind| api.informers.is_synced(&kind.resource()));
-                unless(is_running && are_synced, "roles and bindings are not followed")
+                let are_running = Kind::ALL.iter().all(|kind| api.informers.is_running(&kind.resource()));
+                unless(are_running, "an informer of roles and bindings does not run")
                     .or_else(|| unless(api.progress.is_complete(), "the first objects are not there yet"))
             }
             Self::FirstObjects => unless(api.progress.is_complete(), "the first objects are not there yet"),

@@ -6,9 +6,10 @@ mod health;
 use bytes::Bytes;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response};
+use kinds::protobuf::Encoder;
+use kinds::schema;
 use model::error::Error;
-use model::protobuf::Encoder;
-use model::schema;
+use mount::Mount;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -58,7 +59,8 @@ pub(crate) async fn answer(
         "/openid/v1/jwks" => Ok(published("application/jwk-set+json", &api.accounts().key_set())),
         "/.well-known/openid-configuration" => Ok(published(JSON, &api.accounts().discovery())),
         "/" => {
-            let paths = json!({ "paths": discovery::paths(&api.registry()) });
+            let mounted = api.mounts.iter().map(Mount::prefix);
+            let paths = json!({ "paths": discovery::paths(&api.registry(), mounted) });
             Ok(respond(JSON, to_json(json_form(query, headers), &paths)?))
         }
         _ => discovery::answer(api, path, query, headers),

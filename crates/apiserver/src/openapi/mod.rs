@@ -14,8 +14,8 @@ use bytes::Bytes;
 use descriptions::Descriptions;
 use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, LOCATION, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use kinds::schema;
 use model::error::Error;
-use model::schema;
 use ring::digest::{Context, SHA256, digest};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Types of the schema table as JSON schemas, in the dialects of OpenAPI v2 and v3.
 
 use descriptions::Descriptions;
-use model::schema::{Field, ListKind, Or, Schema, Shape, Type, TypeId};
+use kinds::schema::{Field, ListKind, Or, Schema, Shape, Type, TypeId};
 use serde_json::{Map, Value, json};
 
 use super::document::{Form, Pieces};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use jiff::Timestamp;
+use kinds::Ranges;
 use model::Revision;
-use model::kinds::Ranges;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use store::Stored;

@@ -1,6 +1,6 @@
 //! What a server alone writes, whom servers of one database name and for how long, and what becomes of who leaves.
 
-use model::kinds::Ranges;
+use kinds::Ranges;
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use kinds::conversion::Conversion;
 use model::Resource;
-use model::conversion::Conversion;
 use model::error::{Error, FieldError};
 
 use super::custom::View;

@@ -4,16 +4,15 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use model::apply::{Node, Reset};
+use kinds::apply::{Node, Reset};
+use kinds::schema::{Schema, TypeId};
+use kinds::structural::rules::Verdict;
+use kinds::{Claim, Dependents, Pool, Refusal, Writer, keep_all_but_status};
 use model::error::FieldError;
-use model::kinds::{Claim, Dependents, Pool, Refusal, Writer, keep_all_but_status};
 use model::names::NameRule;
-use model::schema::{Schema, TypeId};
-use model::structural::rules::Verdict;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// A JSON object.
-pub type Object = Map<String, Value>;
+pub use model::Object;
 
 /// The hooks of a write, in the order in which they are called. Every hook has a default that does nothing.
 ///

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use kinds::{protobuf, schema};
 use model::Revision;
 use model::error::Error;
-use model::{protobuf, schema};
 use serde_json::{Value, json};
 use store::{Event, EventKind};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::Response;
+use kinds::protobuf::{ENVELOPE_END, Encoder};
+use kinds::schema;
 use model::Revision;
 use model::error::Error;
-use model::protobuf::{ENVELOPE_END, Encoder};
-use model::schema;
 use serde_json::{Map, Value, json};
 
 use super::message::{METADATA, Messages};

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use kinds::protobuf::{EncodeError, Encoder};
+use kinds::schema;
 use model::error::Error;
-use model::protobuf::{EncodeError, Encoder};
-use model::schema;
 
 use super::not_encoded;
 use crate::registry::Served;

@@ -10,10 +10,10 @@ use std::fmt::Display;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use model::apply::Tracked;
+use kinds::apply::Tracked;
+use kinds::{protobuf, schema};
 use model::error::Error;
 use model::json::to_yaml;
-use model::{protobuf, schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 

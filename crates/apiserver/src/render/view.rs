@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use model::encoded::split_version;
-use model::error::Error;
+use model::error::{Error, quote};
 use model::json::outline::{Json, Outline};
 use serde_json::{Value, json};
 
@@ -73,7 +73,8 @@ impl Include {
             other => {
                 let problem = "must be 'Metadata', 'Object', 'None', or empty";
                 let message = format!(
-                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: {problem}"
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {}: {problem}",
+                    quote(other)
                 );
                 Err(Error::BadRequest { message })
             }

@@ -1,7 +1,7 @@
 //! What a list or watch asks for, read from the query and checked as Kubernetes checks it.
 
 use model::Revision;
-use model::error::{Error, FieldError};
+use model::error::{Error, FieldError, quote};
 use serde_json::json;
 
 use super::query::Query;
@@ -109,7 +109,8 @@ impl WatchOptions {
 pub fn parse_revision(text: &str) -> Result<Revision, String> {
     text.parse().map_err(|_| {
         format!(
-            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            "resourceVersion: Invalid value: {text}: strconv.ParseUint: parsing {text}: invalid syntax",
+            text = quote(text)
         )
     })
 }

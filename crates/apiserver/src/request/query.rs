@@ -1,6 +1,6 @@
 //! The query string: decoded parameters, and the boolean and number forms that Kubernetes takes.
 
-use model::error::Error;
+use model::error::{Error, quote};
 use percent_encoding::percent_decode;
 
 /// Decoded `key=value` pairs, in the order of the query string.
@@ -48,8 +48,9 @@ impl Query {
         if text.is_empty() {
             return Ok(None);
         }
-        let bad =
-            || Error::BadRequest { message: format!("strconv.ParseInt: parsing {text:?}: invalid syntax") };
+        let bad = || Error::BadRequest {
+            message: format!("strconv.ParseInt: parsing {}: invalid syntax", quote(text)),
+        };
         text.parse().map(Some).map_err(|_| bad())
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use model::error::{Error, FieldError};
+use model::object::text_in;
 use serde_json::{Value, json};
 
 use super::{Asked, Review, invalid, selectors, spec, spec_text};
@@ -51,7 +52,7 @@ impl Review for MayTheyHere {
         errors.extend(bad_selectors(object));
         errors.extend(bad_metadata(object, &["namespace"], "must be empty except for namespace"));
         let attributes = spec(object, "resourceAttributes");
-        let namespace = attributes.map(|attributes| text(attributes, "namespace"));
+        let namespace = attributes.map(|attributes| text_in(attributes, "namespace"));
         if let Some(namespace) = namespace.filter(|namespace| *namespace != asked.namespace) {
             let path = "spec.resourceAttributes.namespace";
             errors.push(FieldError::invalid(path, namespace, "must match metadata.namespace"));
@@ -120,11 +121,13 @@ fn decide(
     let decision = match (spec(object, "resourceAttributes"), spec(object, "nonResourceAttributes")) {
         (Some(attributes), _) => {
             let place = place(attributes);
-            authorizer.decide(subject, Question::Resource { verb: text(attributes, "verb"), place: &place })
+            authorizer
+                .decide(subject, Question::Resource { verb: text_in(attributes, "verb"), place: &place })
         }
         (None, attributes) => {
             let attributes = attributes.unwrap_or(&Value::Null);
-            let question = Question::Path { verb: text(attributes, "verb"), path: text(attributes, "path") };
+            let question =
+                Question::Path { verb: text_in(attributes, "verb"), path: text_in(attributes, "path") };
             authorizer.decide(subject, question)
         }
     };
@@ -152,7 +155,7 @@ fn answer(allowed: bool, denied: bool, reason: &str) -> Value {
 }
 
 fn place(attributes: &Value) -> ResourcePath {
-    let owned = |field| text(attributes, field).to_owned();
+    let owned = |field| text_in(attributes, field).to_owned();
     ResourcePath {
         group: owned("group"),
         version: owned("version"),
@@ -178,10 +181,6 @@ fn extra(values: &Value) -> BTreeMap<String, Vec<String>> {
     serde_json::from_value(values.clone()).unwrap_or_default()
 }
 
-pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
 fn bad_attributes(object: &Object) -> Option<FieldError> {
     match (spec(object, "resourceAttributes"), spec(object, "nonResourceAttributes")) {
         (Some(_), Some(_)) => {
@@ -199,7 +198,7 @@ fn bad_attributes(object: &Object) -> Option<FieldError> {
 /// As Kubernetes shows it, with Go's names of the fields.
 fn path_value(object: &Object) -> Value {
     let attributes = spec(object, "nonResourceAttributes").unwrap_or(&Value::Null);
-    json!({"Path": text(attributes, "path"), "Verb": text(attributes, "verb")})
+    json!({"Path": text_in(attributes, "path"), "Verb": text_in(attributes, "verb")})
 }
 
 fn bad_subject(object: &Object) -> Option<FieldError> {

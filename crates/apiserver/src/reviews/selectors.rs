@@ -2,10 +2,9 @@
 
 use model::error::FieldError;
 use model::names::{label_value, qualified_name};
+use model::object::text_in;
 use model::selector::{field, label};
 use serde_json::Value;
-
-use super::authorization::text;
 
 const BOTH: [&str; 2] = ["fieldSelector", "labelSelector"];
 
@@ -15,7 +14,7 @@ pub(super) fn problems(attributes: &Value) -> Vec<FieldError> {
     for name in BOTH {
         let Some(selector) = attributes.get(name).filter(|selector| !selector.is_null()) else { continue };
         let path = format!("spec.resourceAttributes.{name}");
-        let (raw, requirements) = (text(selector, "rawSelector"), requirements(selector));
+        let (raw, requirements) = (text_in(selector, "rawSelector"), requirements(selector));
         if !raw.is_empty() && !requirements.is_empty() {
             let detail = "may not specified at the same time as requirements";
             errors.push(FieldError::invalid(format!("{path}.rawSelector"), raw, detail));
@@ -44,11 +43,11 @@ fn values(requirement: &Value) -> Vec<&str> {
 /// An operator that is not known may be one of a newer client, and is forgiven.
 fn bad_requirement(path: &str, requirement: &Value, is_label: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let (key, values) = (text(requirement, "key"), values(requirement));
+    let (key, values) = (text_in(requirement, "key"), values(requirement));
     if !is_label && key.is_empty() {
         errors.push(FieldError::required(format!("{path}.key"), "must be specified"));
     }
-    match text(requirement, "operator") {
+    match text_in(requirement, "operator") {
         "In" | "NotIn" if values.is_empty() => {
             let detail = "must be specified when `operator` is 'In' or 'NotIn'";
             errors.push(FieldError::required(format!("{path}.values"), detail));
@@ -79,7 +78,7 @@ pub(super) fn ignored(attributes: &Value) -> String {
     let mut ignored = Vec::new();
     for name in BOTH {
         let Some(selector) = attributes.get(name).filter(|selector| !selector.is_null()) else { continue };
-        let (raw, is_label) = (text(selector, "rawSelector"), name == "labelSelector");
+        let (raw, is_label) = (text_in(selector, "rawSelector"), name == "labelSelector");
         let is_readable = raw.is_empty()
             || if is_label { label::parse(raw).is_ok() } else { field::parse(raw, &|_| true).is_ok() };
         let requirements = requirements(selector);
@@ -93,7 +92,7 @@ pub(super) fn ignored(attributes: &Value) -> String {
 }
 
 fn is_known(requirement: &Value, is_label: bool) -> bool {
-    match text(requirement, "operator") {
+    match text_in(requirement, "operator") {
         "In" | "NotIn" => is_label || values(requirement).len() == 1,
         "Exists" | "DoesNotExist" => is_label,
         _ => false,

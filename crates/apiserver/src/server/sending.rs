@@ -24,18 +24,32 @@ use crate::limits::Limits;
 /// The longest time between two looks at responses with unsent bytes.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Bytes that have to leave until a response counts as one that makes progress: a client that reads a byte now and then does not.
+const PROGRESS: usize = 64 << 10;
+
 /// By how much patience shrinks while too many bytes of responses are unsent.
 const PRESSURE: u32 = 12;
 
 /// The unsent bytes of all responses of a server.
-#[derive(Debug, Default)]
-pub(crate) struct Unsent(AtomicUsize);
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    bytes: AtomicUsize,
+    limit: usize,
+}
 
 impl Unsent {
+    pub fn new(limit: usize) -> Self {
+        Self { bytes: AtomicUsize::new(0), limit }
+    }
+
+    /// Whether responses wait for their readers with more bytes than they should.
+    pub fn is_over_limit(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) > self.limit
+    }
+
     /// How long a response may be without progress.
     fn patience(&self, limits: &Limits) -> Duration {
-        let is_much = self.0.load(Ordering::Relaxed) > limits.response_bytes;
-        if is_much { limits.stall_timeout / PRESSURE } else { limits.stall_timeout }
+        if self.is_over_limit() { limits.stall_timeout / PRESSURE } else { limits.stall_timeout }
     }
 }
 
@@ -69,6 +83,7 @@ impl Watchdog {
                 content: Mutex::new(Some(body)),
                 unsent: AtomicUsize::new(0),
                 progress: AtomicU64::new(0),
+                left: AtomicUsize::new(0),
                 ends,
                 stream,
                 watchdog: Arc::clone(self),
@@ -144,8 +159,10 @@ pub(super) struct Sending {
     /// The body and all that it holds; nothing once it was aborted.
     content: Mutex<Option<Body>>,
     unsent: AtomicUsize,
-    /// When bytes last left, or the first came: milliseconds since the connection began.
+    /// When it last made progress, or its first bytes came: milliseconds since the connection began.
     progress: AtomicU64,
+    /// Bytes that left since then.
+    left: AtomicUsize,
     ends: Option<Instant>,
     /// Resets the HTTP/2 stream.
     stream: Option<Arc<Notify>>,
@@ -156,16 +173,23 @@ pub(super) struct Sending {
 impl Sending {
     fn hand_out(&self, bytes: usize) {
         if self.unsent.fetch_add(bytes, Ordering::SeqCst) == 0 {
-            self.progress.store(self.watchdog.now(), Ordering::Relaxed);
+            self.makes_progress();
         }
-        self.watchdog.unsent.0.fetch_add(bytes, Ordering::Relaxed);
+        self.watchdog.unsent.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.watchdog.wake();
     }
 
     fn sent(&self, bytes: usize) {
-        self.watchdog.unsent.0.fetch_sub(bytes, Ordering::Relaxed);
-        self.progress.store(self.watchdog.now(), Ordering::Relaxed);
+        self.watchdog.unsent.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if self.left.fetch_add(bytes, Ordering::Relaxed) + bytes >= PROGRESS {
+            self.makes_progress();
+        }
         self.unsent.fetch_sub(bytes, Ordering::SeqCst);
+    }
+
+    fn makes_progress(&self) {
+        self.progress.store(self.watchdog.now(), Ordering::Relaxed);
+        self.left.store(0, Ordering::Relaxed);
     }
 
     /// Drops what it still had to send. Whether there is no stream that could end without its connection.

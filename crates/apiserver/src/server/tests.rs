@@ -1,9 +1,10 @@
 //! What becomes of connections, above all when the server stops.
 
 use bytes::Bytes;
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper_util::rt::TokioExecutor;
+use mount::{Call, Mount};
 use store::sqlite::Sqlite;
 use store::{Metrics, Options, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -28,6 +29,16 @@ impl Authorizer for Broken {
     }
 }
 
+/// A product whose streams never end: `/events` waits after the first piece, everything else fills every buffer.
+async fn endless(call: Call) -> Response<mount::Body> {
+    let piece = || Ok(Bytes::from_static(&[b'x'; 8 << 10]));
+    let first = futures::stream::iter([Ok(Bytes::from("first"))]);
+    Response::new(match call.path() {
+        "/events" => mount::Body::stream(first.chain(futures::stream::pending())),
+        _ => mount::Body::stream(futures::stream::repeat_with(piece)),
+    })
+}
+
 /// A server, and the connections to it.
 struct World {
     api: ApiServer,
@@ -45,6 +56,7 @@ impl World {
         let builder = ApiServer::builder(store)
             .limits(limits)
             .authorization(vec![Mode::Own(broken), Mode::AlwaysAllow])
+            .mount(Mount::new("/endless", endless))
             .shutdown(shutdown.clone());
         let (room, connections) = (Connections::new(100), JoinSet::new());
         Self { api: builder.build().await.unwrap(), shutdown, room, connections }
@@ -143,12 +155,29 @@ async fn connections_that_have_nothing_to_do_end_at_once_when_the_server_stops()
     let _silent = world.connect_early();
     let (mut idle, mut watch) = (world.connect_early(), world.connect_early());
     let mut begun = [0; 15];
-    for (client, path) in [(&mut idle, "/livez"), (&mut watch, "/api/v1/pods?watch=1")] {
+    for (client, path) in [(&mut idle, "/livez/ping"), (&mut watch, "/api/v1/pods?watch=1")] {
         client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
         client.read_exact(&mut begun).await.unwrap();
         assert_eq!(&begun, b"HTTP/1.1 200 OK");
     }
     world.shutdown.request();
+    world.all_end().await;
+}
+
+#[tokio::test]
+async fn a_stream_of_a_mount_ends_cleanly_when_the_server_stops() {
+    let mut world = World::new(Limits { idle_timeout: FOR_EVER, ..Limits::default() }).await;
+    let mut client = world.connect_stranger();
+    begin(&mut client, "/endless/events").await;
+    let mut sent = String::new();
+    while !sent.contains("first") {
+        let mut piece = [0; 64];
+        let length = client.read(&mut piece).await.unwrap();
+        sent.push_str(std::str::from_utf8(&piece[..length]).unwrap());
+    }
+    world.shutdown.request();
+    timeout(PATIENCE, client.read_to_string(&mut sent)).await.expect("it is closed").unwrap();
+    assert!(sent.ends_with("5\r\nfirst\r\n0\r\n\r\n"), "the last chunk is there: {sent}");
     world.all_end().await;
 }
 
@@ -186,7 +215,7 @@ async fn who_comes_while_the_server_stops_is_told_when_to_come_back() {
         assert!(head.lines().any(|line| line == header), "{header} in {head}");
     }
     assert_eq!(body, "The apiserver is shutting down, please try again later.\n");
-    let answer = last_answer(&mut world.connect(Stop::Begun), "/livez").await;
+    let answer = last_answer(&mut world.connect(Stop::Begun), "/livez/ping").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     world.all_end().await;
 }
@@ -198,7 +227,7 @@ async fn with_the_chance_that_is_asked_for_a_request_is_the_last_of_its_connecti
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), client).await.unwrap();
     world.connections.spawn(async { connection.await.unwrap() });
-    let request = Request::get("http://a/livez").body(Empty::<Bytes>::new()).unwrap();
+    let request = Request::get("http://a/livez/ping").body(Empty::<Bytes>::new()).unwrap();
     let answer = sender.send_request(request).await.unwrap();
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "ok");
@@ -243,6 +272,37 @@ async fn a_list_that_nobody_reads_is_aborted_and_its_connection_closed() {
 }
 
 #[tokio::test]
+async fn a_list_that_is_read_byte_by_byte_is_aborted_too() {
+    let mut world = World::new(one_read(Duration::from_millis(200))).await;
+    world.fill().await;
+    let mut client = world.connect_stranger();
+    begin(&mut client, CONFIGMAPS).await;
+    let mut pace = tokio::time::interval(Duration::from_millis(5));
+    let trickle = async {
+        while client.read_u8().await.is_ok() {
+            pace.tick().await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = world.until_a_read_gets_in() => {}
+        () = trickle => {}
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_a_mount_that_nobody_reads_is_aborted() {
+    let limits =
+        Limits { stall_timeout: Duration::from_millis(200), idle_timeout: FOR_EVER, ..Limits::default() };
+    let mut world = World::new(limits).await;
+    let mut client = world.connect_stranger();
+    begin(&mut client, "/endless/flood").await;
+    let api = world.api.clone();
+    world.all_end().await;
+    assert_eq!(api.metrics.watches.get(), 0, "its place is given back");
+}
+
+#[tokio::test]
 async fn a_stalled_stream_is_reset_and_its_neighbours_go_on() {
     let mut world = World::new(one_read(Duration::from_millis(200))).await;
     world.fill().await;
@@ -257,7 +317,7 @@ async fn a_stalled_stream_is_reset_and_its_neighbours_go_on() {
     let stalled = sender.send_request(get(CONFIGMAPS)).await.unwrap();
     assert_eq!(stalled.status(), 200);
     world.until_a_read_gets_in().await;
-    let answer = sender.send_request(get("/livez")).await.unwrap();
+    let answer = sender.send_request(get("/livez/ping")).await.unwrap();
     assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "ok");
     assert!(stalled.into_body().collect().await.is_err(), "its stream was reset");
 }

@@ -1,8 +1,9 @@
 //! patch by an applied configuration: merged into the object, which is made if there is none.
 
 use http::Response;
+use kinds::patch::cannot_unmarshal;
 use model::error::Error;
-use model::patch::cannot_unmarshal;
+use model::object;
 use model::{Revision, json};
 use serde_json::Value;
 
@@ -128,7 +129,7 @@ impl Configuration {
 
     /// Kind and version must be there, and be those of the path.
     fn check_kind(&self, call: &Call) -> Result<(), Error> {
-        let text = |key| self.config.get(key).and_then(Value::as_str).unwrap_or("");
+        let text = |key| object::text(&self.config, &[key]);
         let (version, kind) = (text("apiVersion"), text("kind"));
         if version == call.resource_type.api_version() && kind == call.resource_type.kind {
             return Ok(());

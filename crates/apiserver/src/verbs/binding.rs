@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use http::Response;
+use kinds::{bind, validate_binding};
 use model::Encoded;
 use model::error::{Error, FieldError};
-use model::kinds::{bind, validate_binding};
 use store::{Precondition, Write};
 
 use super::body;
@@ -15,14 +15,14 @@ use super::write::{ATTEMPTS, now};
 use super::{Call, create, store_error};
 use crate::admission::Request;
 use crate::body::Body;
-use crate::kinds;
+use crate::built_in;
 use crate::registry::{Object, Served};
 use crate::render;
 
 /// Answers a binding that was sent to a pod, or to the collection of all bindings.
 pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(kinds::alone("", "Binding"))));
+    let sent = call.about(Arc::new(Served::alone(built_in::alone("", "Binding"))));
     let mut binding = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &binding)?;
     let name = metadata::text(&binding, "name").to_owned();

@@ -1,13 +1,15 @@
 //! From the bytes of a request's body to an object of its type.
 
-use model::error::{Error, FieldError};
-use model::schema::{Schema, TypeId, strict};
-use model::{json, protobuf, schema};
+use kinds::schema::{Schema, TypeId, strict};
+use kinds::{protobuf, schema};
+use model::error::{Error, FieldError, quote};
+use model::json;
+use model::object::text;
 use serde_json::Value;
 
 use super::Call;
 use super::options::FieldValidation;
-use super::{kinds, metadata};
+use super::{metadata, type_meta};
 use crate::registry::{Object, ResourceType};
 use crate::request::negotiate::{self, Encoding, Offer};
 
@@ -24,7 +26,7 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
     let value = match encoding {
         Encoding::Json => {
             let parsed =
-                json::parse(&call.body).map_err(|e| unrecognized(kinds::unreadable(&e.to_string())))?;
+                json::parse(&call.body).map_err(|e| unrecognized(type_meta::unreadable(&e.to_string())))?;
             complaints = duplicate_fields(&parsed.duplicates);
             match resource_type.strategy.schema() {
                 Some((schema, of)) => {
@@ -48,8 +50,8 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
             decoded.map_err(|e| undecodable(resource_type, &e, &call.body))?.value
         }
     };
-    let object = kinds::typed(value).map_err(unrecognized)?;
-    if resource_type.custom.is_some() && kinds::text(&object, "kind").is_empty() {
+    let object = type_meta::typed(value).map_err(unrecognized)?;
+    if resource_type.custom.is_some() && text(&object, &["kind"]).is_empty() {
         let body = String::from_utf8_lossy(&call.body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
     }
@@ -130,7 +132,10 @@ impl Unfit {
         let expected = &resource_type.kind;
         match self {
             Self::Shape { kind, version, reason } => Error::BadRequest {
-                message: format!("{kind} in version {version:?} cannot be handled as a {expected}: {reason}"),
+                message: format!(
+                    "{kind} in version {} cannot be handled as a {expected}: {reason}",
+                    quote(&version)
+                ),
             },
             Self::Other(error) => error,
         }
@@ -239,13 +244,13 @@ fn mark_reset(object: &mut Object) {
 
 /// The complaints about keys that came twice.
 pub fn duplicate_fields(paths: &[String]) -> Vec<String> {
-    paths.iter().map(|path| format!("duplicate field {path:?}")).collect()
+    paths.iter().map(|path| format!("duplicate field {}", quote(path))).collect()
 }
 
 /// Kind and version may be left out; what is there must be those of the path.
 fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit> {
     let expected = resource_type.api_version();
-    let (kind, version) = (kinds::text(object, "kind"), kinds::text(object, "apiVersion"));
+    let (kind, version) = (text(object, &["kind"]), text(object, &["apiVersion"]));
     let kind = if kind.is_empty() { resource_type.kind.as_str() } else { kind };
     let version = if version.is_empty() { expected.as_str() } else { version };
     // Clients that are older than the version which is served send evictions all the same.
@@ -254,11 +259,12 @@ fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit
         return Ok(());
     }
     let short = version.rsplit('/').next().unwrap_or(version);
-    let reason = if kinds::is_registered(version, kind) {
-        let internal = format!("{}.{}", kinds::internal_package(&resource_type.group), resource_type.kind);
+    let reason = if type_meta::is_registered(version, kind) {
+        let internal =
+            format!("{}.{}", type_meta::internal_package(&resource_type.group), resource_type.kind);
         format!("converting ({short}.{kind}) to ({internal}): unknown conversion")
     } else {
-        kinds::not_registered(version, kind)
+        type_meta::not_registered(version, kind)
     };
     Err(Unfit::Shape { kind: kind.to_owned(), version: short.to_owned(), reason })
 }
@@ -266,7 +272,7 @@ fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit
 /// Custom objects say what they are, and a wrong kind is one more rule that they break.
 fn check_custom_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Error> {
     let expected = resource_type.api_version();
-    let (kind, version) = (kinds::text(object, "kind"), kinds::text(object, "apiVersion"));
+    let (kind, version) = (text(object, &["kind"]), text(object, &["apiVersion"]));
     if version != expected {
         let message = format!(
             "the API version in the data ({version}) does not match the expected API version ({expected})"
@@ -285,17 +291,19 @@ fn check_custom_kind(resource_type: &ResourceType, object: &Object) -> Result<()
 pub fn delete_options(call: &Call) -> Result<Value, Error> {
     let bad = |message: String| Error::BadRequest { message };
     let value = match negotiate::body_encoding(&call.headers, Offer::WHOLE)? {
-        Encoding::Json => json::parse(&call.body).map_err(|e| bad(kinds::unreadable(&e.to_string())))?.value,
+        Encoding::Json => {
+            json::parse(&call.body).map_err(|e| bad(type_meta::unreadable(&e.to_string())))?.value
+        }
         Encoding::Yaml => json::parse_yaml(&call.body).map_err(|e| bad(e.to_string()))?.value,
         Encoding::Protobuf => {
             let decoded = protobuf::decode(schema::builtin(), &call.body, ("v1", "DeleteOptions"));
             decoded.map_err(|e| bad(e.to_string()))?.value
         }
     };
-    let mut options = kinds::typed(value).map_err(bad)?;
-    let (version, kind) = (kinds::text(&options, "apiVersion"), kinds::text(&options, "kind"));
+    let mut options = type_meta::typed(value).map_err(bad)?;
+    let (version, kind) = (text(&options, &["apiVersion"]), text(&options, &["kind"]));
     if !matches!(kind, "" | "DeleteOptions") {
-        return Err(bad(kinds::not_registered(version, kind)));
+        return Err(bad(type_meta::not_registered(version, kind)));
     }
     options.remove("apiVersion");
     options.remove("kind");

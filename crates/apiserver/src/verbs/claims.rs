@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use kinds::{Claim, Pool, Refusal};
 use model::error::Error;
-use model::kinds::{Claim, Pool, Refusal};
 use model::{Attributes, Encoded, ObjectKey, Resource, Uid};
 use serde_json::{Value, json};
 use store::{Precondition, Stored, Write};

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use http::{Response, StatusCode};
-use model::apply::Tracked;
+use kinds::apply::Tracked;
+use kinds::validation::validate_object_meta;
 use model::error::{Error, FieldError};
-use model::names;
-use model::validation::validate_object_meta;
-use model::{ObjectKey, Uid};
+use model::{ObjectKey, Uid, names};
 use store::Write;
 
 use super::body;

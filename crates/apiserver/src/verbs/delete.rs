@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
+use kinds::Dependents;
 use model::error::Error;
-use model::kinds::Dependents;
 use model::{Encoded, ObjectKey, Uid};
 use serde_json::json;
 use store::{Precondition, Stored, Write};

@@ -1,7 +1,7 @@
 //! Devices that are looked into while others use them.
 
+use kinds::{admin_access, bad_admin_access};
 use model::error::{Error, FieldError};
-use model::kinds::{admin_access, bad_admin_access};
 
 use crate::admission::Request;
 use crate::registry::Object;

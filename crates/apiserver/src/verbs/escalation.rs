@@ -1,7 +1,7 @@
 //! Whoever writes a role or a binding gives rights away, and may give no others than they have.
 
-use model::error::Error;
-use model::rbac::{self, GROUP, PolicyRule, RoleRef, missing, names_of_missing, not_found};
+use kinds::rbac::{self, GROUP, PolicyRule, RoleRef, missing, names_of_missing, not_found};
+use model::error::{Error, quote};
 use serde_json::{Value, json};
 
 use super::{Call, metadata};
@@ -76,7 +76,7 @@ fn check_binding(call: &Call, new: &Object) -> Result<(), Error> {
         return Ok(());
     }
     if resource.is_none() {
-        let message = format!("unsupported role reference kind: {:?}", role.kind);
+        let message = format!("unsupported role reference kind: {}", quote(&role.kind));
         return Err(Error::Failed { message });
     }
     let found = call.api.rbac.index().role(call.namespace(), &role);

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use http::Response;
+use kinds::{evict, note_eviction};
 use model::Encoded;
 use model::error::Error;
-use model::kinds::{evict, note_eviction};
 use serde_json::{Value, json};
 use store::{Precondition, Stored, Write};
 
@@ -20,7 +20,7 @@ use super::write::{ATTEMPTS, modified, now};
 use super::{Call, create, store_error};
 use crate::admission::Request;
 use crate::body::Body;
-use crate::kinds;
+use crate::built_in;
 use crate::pages::Pages;
 use crate::registry::{Object, Served};
 use crate::render;
@@ -28,7 +28,7 @@ use crate::render;
 /// Answers an eviction that was sent to a pod.
 pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(kinds::alone("policy", "Eviction"))));
+    let sent = call.about(Arc::new(Served::alone(built_in::alone("policy", "Eviction"))));
     let mut eviction = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &eviction)?;
     if metadata::text(&eviction, "name") != call.place.name {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::USER_AGENT;
-use model::apply::{self, Applied, Scope, Tracked, Version, Versions, manager_name};
+use kinds::apply::{self, Applied, Scope, Tracked, Version, Versions, manager_name};
 use model::error::Error;
 use serde_json::Value;
 

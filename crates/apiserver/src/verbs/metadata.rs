@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use model::Attributes;
-use serde_json::{Map, Value, json};
+use model::object;
+use serde_json::{Value, json};
 
 use super::definition::STATE;
 use crate::registry::custom::state as definition_state;
@@ -22,16 +23,12 @@ pub fn metadata(object: &Object) -> Option<&Object> {
 
 /// `metadata` for writing; one that is absent or no object becomes an empty one.
 pub fn metadata_mut(object: &mut Object) -> &mut Object {
-    let value = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    value.as_object_mut().expect("it was made an object just now")
+    object::map_mut(object, "metadata")
 }
 
 /// A text in `metadata`; empty where it is absent.
 pub fn text<'a>(object: &'a Object, key: &str) -> &'a str {
-    metadata(object).and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or("")
+    object::text(object, &["metadata", key])
 }
 
 /// Takes owners out that are there already; gives the uids of those.

@@ -15,7 +15,6 @@ mod devices;
 mod escalation;
 mod eviction;
 mod get;
-mod kinds;
 mod list;
 mod managers;
 mod metadata;
@@ -27,6 +26,7 @@ mod reindex;
 mod scale;
 mod scope;
 mod token;
+mod type_meta;
 mod update;
 mod watch;
 mod write;
@@ -42,15 +42,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
+use kinds::Writer;
 use model::ObjectKey;
 use model::error::Error;
-use model::kinds::Writer;
 use tokio::time::Instant;
 
 use crate::api::ApiServer;
 use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::body::Body;
+use crate::gate::PriorityLevel;
 use crate::registry::{Definition, Object, Served};
 use crate::render::wants_pretty;
 use crate::request::negotiate::{self, Form, Offer, content_type};
@@ -79,6 +80,8 @@ pub(crate) struct Call {
     pub unenforced: Arc<AtomicBool>,
     /// When the request ends in any case; none for what the server does by itself.
     pub deadline: Option<Instant>,
+    /// The priority level of the request.
+    pub level: PriorityLevel,
 }
 
 /// The context of a request: everything beside its RequestInfo.
@@ -86,6 +89,7 @@ pub(crate) struct Context<'a> {
     pub warnings: &'a Warnings,
     pub trail: &'a Trail,
     pub deadline: Option<Instant>,
+    pub level: PriorityLevel,
 }
 
 impl Call {
@@ -114,6 +118,7 @@ impl Call {
             warnings: self.warnings.clone(),
             trail: self.trail.clone(),
             deadline: self.deadline,
+            level: self.level,
             unenforced: self.unenforced.clone(),
         }
     }
@@ -170,7 +175,7 @@ pub(crate) async fn dispatch(
     query: Query,
     headers: HeaderMap,
     body: Bytes,
-    Context { warnings, trail, deadline }: Context<'_>,
+    Context { warnings, trail, deadline, level }: Context<'_>,
 ) -> Result<Response<Body>, Error> {
     let (resource_type, definition) = find(api, verb, &place, (warnings, trail))?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
@@ -192,6 +197,7 @@ pub(crate) async fn dispatch(
         warnings: warnings.clone(),
         trail: trail.clone(),
         deadline,
+        level,
         unenforced: Arc::default(),
     };
     let unenforced = call.unenforced.clone();
@@ -239,6 +245,7 @@ pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option
         warnings: Warnings::default(),
         trail: Trail::default(),
         deadline: None,
+        level: PriorityLevel::Exempt,
         unenforced: Arc::default(),
     })
 }

@@ -1,8 +1,8 @@
 //! The options of writes: `dryRun`, `fieldValidation`, `fieldManager`, and those of a deletion.
 
+use kinds::validation::validate_field_manager;
 use model::Uid;
 use model::error::{Error, FieldError};
-use model::validation::validate_field_manager;
 use serde_json::{Value, json};
 
 use super::Call;

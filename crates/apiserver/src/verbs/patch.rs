@@ -1,9 +1,10 @@
 //! patch: an object changed by a JSON patch, a merge patch, a strategic merge patch or an applied configuration.
 
 use http::Response;
+use kinds::patch::strategic;
+use kinds::schema::{Schema, TypeId, strict};
 use model::error::{Error, FieldError};
-use model::patch::strategic;
-use model::schema::{Schema, TypeId, strict};
+use model::object::text_in;
 use model::{Revision, json};
 use serde_json::Value;
 
@@ -63,7 +64,7 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
 
 /// Complaints of strict decoding about the operations of a JSON patch.
 fn operation_complaints(body: &[u8], parsed: &json::Parsed) -> Vec<String> {
-    if parsed.duplicates.is_empty() && !model::patch::json::has_unknown_fields(&parsed.value) {
+    if parsed.duplicates.is_empty() && !kinds::patch::json::has_unknown_fields(&parsed.value) {
         return Vec::new();
     }
     let complaints = json::Ordered::parse(body).map(|patch| strict::patch_complaints(&patch));
@@ -106,8 +107,8 @@ impl Patch {
         super::metadata::set_text(&mut seen, "resourceVersion", &revision.to_string());
         let mut document = Value::Object(seen);
         match self.kind {
-            PatchKind::Json => model::patch::json::apply(&mut document, &self.patch)?,
-            PatchKind::Merge => model::patch::merge::apply(&mut document, &self.patch)?,
+            PatchKind::Json => kinds::patch::json::apply(&mut document, &self.patch)?,
+            PatchKind::Merge => kinds::patch::merge::apply(&mut document, &self.patch)?,
             PatchKind::Strategic(schema, of) => {
                 strategic::apply(schema, of, &mut document, &self.patch)?;
             }
@@ -135,7 +136,7 @@ impl Patch {
         let (patch, own) = match self.kind {
             PatchKind::Strategic(schema, of) => {
                 let patched = self.patched(call, old, revision).unwrap_or_default();
-                (model::patch::go_text(&self.patch), strategic::unfit(schema, of, &patched))
+                (kinds::patch::go_text(&self.patch), strategic::unfit(schema, of, &patched))
             }
             PatchKind::Json | PatchKind::Merge => (self.patch.to_string(), None),
         };
@@ -152,11 +153,12 @@ impl Patch {
             PatchKind::Merge | PatchKind::Strategic(..) => {
                 self.patch.pointer("/metadata/resourceVersion").is_some()
             }
-            PatchKind::Json => {
-                self.patch.as_array().into_iter().flatten().any(|operation| {
-                    write::text_at(operation, "path").starts_with("/metadata/resourceVersion")
-                })
-            }
+            PatchKind::Json => self
+                .patch
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|operation| text_in(operation, "path").starts_with("/metadata/resourceVersion")),
         }
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use kinds::apply::ScaleManagers;
+use kinds::{scale_of, set_scale, validate_scale};
 use model::Revision;
-use model::apply::ScaleManagers;
-use model::error::Error;
-use model::kinds::{scale_of, set_scale, validate_scale};
+use model::error::{Error, quote};
 use serde_json::{Value, json};
 
 use super::admitted::Part;
@@ -21,7 +21,7 @@ use super::update::{check_place, check_uid};
 use super::write::{self, Change, Changed};
 use super::{Call, store_error};
 use crate::body::Body;
-use crate::kinds;
+use crate::built_in;
 use crate::registry::custom::{self, ScalePaths};
 use crate::registry::{Object, Served};
 use crate::render;
@@ -36,7 +36,7 @@ struct Scale {
 
 pub async fn scale(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     let scale = Scale {
-        shown: call.about(Arc::new(Served::alone(kinds::alone("autoscaling", "Scale")))),
+        shown: call.about(Arc::new(Served::alone(built_in::alone("autoscaling", "Scale")))),
         object: call,
     };
     match verb {
@@ -179,7 +179,7 @@ impl Change for SetScale<'_> {
         if let Some(paths) = paths(call).filter(|_| has_said_nothing(&scale.object)) {
             let field = format!(".{}", paths.replicas);
             return Err(Error::BadRequest {
-                message: format!("the spec replicas field {field:?} cannot be empty"),
+                message: format!("the spec replicas field {} cannot be empty", quote(&field)),
             });
         }
         // The rules of a definition's objects hold for what their scale shows.

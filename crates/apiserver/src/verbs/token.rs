@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use model::error::{Error, FieldError};
+use model::error::{Error, FieldError, quote};
+use model::object::text_in;
 use model::{ObjectKey, Resource};
 use serde_json::{Value, json};
 use store::Stored;
@@ -19,7 +20,7 @@ use crate::auth::accounts::{Bound, Reference};
 use crate::body::Body;
 use crate::registry::{Object, Served};
 use crate::warnings::Warnings;
-use crate::{kinds, render};
+use crate::{built_in, render};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -29,7 +30,7 @@ const LIFETIMES: [i64; 3] = [3600, 600, 1 << 32];
 /// Answers a request for a token.
 pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(kinds::alone(GROUP, KIND))));
+    let sent = call.about(Arc::new(Served::alone(built_in::alone(GROUP, KIND))));
     let mut request = body::decode(&sent, options.field_validation)?;
     limit(&mut request);
     call.trail.sent(None, || body::logged(&sent, request.clone()));
@@ -161,7 +162,7 @@ fn lifetime(request: &mut Object, longest: Option<i64>, warnings: &Warnings) -> 
 async fn bind(call: &Call, request: &Object, bound: &mut Bound) -> Result<(), Error> {
     let reference = request.get("spec").and_then(|spec| spec.get("boundObjectRef"));
     let Some(reference) = reference.filter(|reference| !reference.is_null()) else { return Ok(()) };
-    let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| text_in(reference, key);
     let (version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
     let (resource, namespace) = match kind {
         "Pod" if !version.contains('/') => ("pods", call.namespace()),
@@ -206,7 +207,8 @@ async fn node_of(call: &Call, pod: &Stored) -> Result<Option<Reference>, Error> 
     if pod["spec"]["serviceAccountName"].as_str().unwrap_or_default() != account {
         return Err(Error::BadRequest {
             message: format!(
-                "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
+                "cannot bind token for serviceaccount {} to pod running with different serviceaccount name.",
+                quote(account)
             ),
         });
     }

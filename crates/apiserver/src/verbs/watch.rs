@@ -18,6 +18,7 @@ use super::{Call, store_error, too_old};
 use crate::body::{Aborted, Body, Ends};
 use crate::definitions::Catalog;
 use crate::definitions::indexing::has_fields;
+use crate::gate::Slot;
 use crate::limits::dice;
 use crate::metrics::Counted;
 use crate::render::{EventFrame, EventName};
@@ -43,8 +44,10 @@ pub async fn watch(call: Call) -> Result<Response<Body>, Error> {
     let phase = match options.start {
         WatchStart::State(fresh) => {
             check_reached(&store, fresh).await?;
+            let slot = call.api.gate.enter_initial_state(&call.caller.name, call.level).await?;
             let reader = Reader::of_state(&call, &scope);
-            Phase::State(Box::new(State { reader, page: Vec::new().into_iter() }), watch_scope)
+            let state = State { reader, page: Vec::new().into_iter(), _slot: slot };
+            Phase::State(Box::new(state), watch_scope)
         }
         WatchStart::After(revision) => Phase::Live(begin(&store, watch_scope, revision).await?),
         WatchStart::Now => {
@@ -90,6 +93,8 @@ enum Phase {
 struct State {
     reader: Reader,
     page: std::vec::IntoIter<Stored>,
+    /// Given back with the last object.
+    _slot: Slot,
 }
 
 /// The source of one watch's bytes.
@@ -166,7 +171,7 @@ impl Feed {
     /// A piece of the present state; after the last one the bookmark that says so, and on to the changes.
     async fn state(&mut self) -> Result<Bytes, Error> {
         let Phase::State(state, scope) = &mut self.phase else { return Ok(Bytes::new()) };
-        let State { reader, page } = &mut **state;
+        let State { reader, page, .. } = &mut **state;
         if page.as_slice().is_empty() {
             *page = reader.next().await?.into_iter();
         }

@@ -2,11 +2,10 @@
 
 use http::{Response, StatusCode};
 use jiff::Timestamp;
+use kinds::apply::Tracked;
+use kinds::validation::{validate_object_meta, validate_object_meta_update};
 use model::Revision;
-use model::apply::Tracked;
 use model::error::{Error, FieldError};
-use model::validation::{validate_object_meta, validate_object_meta_update};
-use serde_json::Value;
 use store::{Precondition, Stored, Write};
 
 use super::admitted::{self, Part};
@@ -248,9 +247,4 @@ fn validate_update(
 /// The present time, taken once per request.
 pub fn now() -> Timestamp {
     Timestamp::now()
-}
-
-/// A text of the tree, for messages.
-pub fn text_at<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or("")
 }

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use http::response::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
+use model::error::quote;
 use process::pki::Identity;
 use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
@@ -80,8 +81,8 @@ impl Webhook {
         match timeout(limit, Box::pin(self.exchange(document, &query))).await {
             Ok(Ok((head, body))) if head.status == StatusCode::OK => Ok(body),
             Ok(Ok((head, body))) => Err(refusal(&head, &body)),
-            Ok(Err(reason)) => Err(format!("Post {address:?}: {reason}")),
-            Err(_) => Err(format!("Post {address:?}: context deadline exceeded")),
+            Ok(Err(reason)) => Err(format!("Post {}: {reason}", quote(&address))),
+            Err(_) => Err(format!("Post {}: context deadline exceeded", quote(&address))),
         }
     }
 
@@ -183,7 +184,7 @@ fn refusal(head: &Parts, body: &[u8]) -> String {
         429 => "the server has received too many requests and has asked us to try again later".to_owned(),
         503 => "the server is currently unable to handle the request".to_owned(),
         504 => "the server was unable to return a response in the time allotted, but may still be processing the request".to_owned(),
-        500.. => format!("an error on the server ({said:?}) has prevented the request from succeeding"),
+        500.. => format!("an error on the server ({}) has prevented the request from succeeding", quote(said)),
         code => format!("the server responded with the status code {code} but did not return more information"),
     }
 }

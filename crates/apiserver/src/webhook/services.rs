@@ -1,13 +1,14 @@
 //! Where a service is: the addresses of its endpoints. There is no name server to ask, and nothing that forwards the
 //! addresses of services.
 
+use model::error::quote;
 use model::selector::{Requirement, Target, Test};
 use model::{ObjectKey, Resource, Selector};
 use serde_json::Value;
-use store::{ListQuery, Store};
+use store::Store;
 
-/// Slices of one service that are looked at.
-const SLICES: usize = 100;
+use crate::pages::Pages;
+
 /// Endpoints of one service that are called.
 const ENDPOINTS: usize = 256;
 
@@ -26,7 +27,7 @@ impl Services {
     /// # Errors
     /// Why there are none, in words for the client of this server.
     pub async fn find(&self, namespace: &str, name: &str, port: u16) -> Result<Vec<(String, u16)>, String> {
-        let missing = || format!("service {name:?} not found");
+        let missing = || format!("service {} not found", quote(name));
         let store = self.0.as_ref().ok_or_else(missing)?;
         let key = ObjectKey::new(&Resource::new("", "services"), namespace, name);
         let found = store.get(&key, None).await.map_err(|error| error.to_string())?.ok_or_else(missing)?;
@@ -37,35 +38,41 @@ impl Services {
         }
         let ports = spec["ports"].as_array().into_iter().flatten();
         let Some(served) = ports.into_iter().find(|served| served["port"] == port) else {
-            return Err(format!("no service port {port} found for service {name:?}"));
+            return Err(format!("no service port {port} found for service {}", quote(name)));
         };
         let port_name = served["name"].as_str().unwrap_or_default();
-        let slices = self.slices(store, namespace, name).await?;
-        let found: Vec<_> =
-            slices.iter().flat_map(|slice| endpoints(slice, port_name)).take(ENDPOINTS).collect();
+        let found = ready(store, namespace, name, port_name).await.map_err(|error| error.to_string())?;
         if found.is_empty() {
-            return Err(format!("no endpoints available for service {name:?}"));
+            return Err(format!("no endpoints available for service {}", quote(name)));
         }
         Ok(found)
     }
+}
 
-    async fn slices(&self, store: &Store, namespace: &str, name: &str) -> Result<Vec<Value>, String> {
-        let of_service = Requirement {
-            target: Target::Label,
-            key: "kubernetes.io/service-name".to_owned(),
-            test: Test::In(vec![name.to_owned()]),
-        };
-        let query = ListQuery {
-            resource: Resource::new("discovery.k8s.io", "endpointslices"),
-            namespace: Some(namespace.to_owned()),
-            selector: Selector { requirements: vec![of_service] },
-            at: None,
-            after: None,
-            limit: SLICES,
-        };
-        let page = store.list(&query).await.map_err(|error| error.to_string())?;
-        Ok(page.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok()).collect())
+/// The endpoints of a service that are ready, from as many of its slices as it takes.
+async fn ready(
+    store: &Store,
+    namespace: &str,
+    service: &str,
+    port_name: &str,
+) -> Result<Vec<(String, u16)>, store::Error> {
+    let of_service = Requirement {
+        target: Target::Label,
+        key: "kubernetes.io/service-name".to_owned(),
+        test: Test::In(vec![service.to_owned()]),
+    };
+    let resource = Resource::new("discovery.k8s.io", "endpointslices");
+    let selector = Selector { requirements: vec![of_service] };
+    let mut pages = Pages::of(store, resource).within(namespace).selected(selector);
+    let mut found = Vec::new();
+    while found.len() < ENDPOINTS
+        && let Some(page) = pages.next().await?
+    {
+        let slices = page.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok());
+        found.extend(slices.flat_map(|slice: Value| endpoints(&slice, port_name)));
     }
+    found.truncate(ENDPOINTS);
+    Ok(found)
 }
 
 /// The endpoints of a slice that are ready, with the number of a port there.

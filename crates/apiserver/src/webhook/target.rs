@@ -1,5 +1,6 @@
 //! Where a webhook is.
 
+use model::object::text_in;
 use serde_json::Value;
 
 /// A host, a port and a path, behind TLS.
@@ -21,7 +22,7 @@ impl Target {
     /// # Errors
     /// What is wrong with it.
     pub fn read(config: &Value) -> Result<Self, String> {
-        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+        let text = |value: &Value, key: &str| text_in(value, key).to_owned();
         if let Some(service) = config.get("service").filter(|service| service.is_object()) {
             let port = service.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
             let path = text(service, "path");

@@ -121,7 +121,7 @@ async fn limit_ranges_complete_and_refuse_pods() {
 }
 
 /// A quota whose status says that it is followed.
-async fn quota(client: &Client, name: &str, hard: Value) {
+pub async fn quota(client: &Client, name: &str, hard: Value) {
     let quotas = "/api/v1/namespaces/default/resourcequotas";
     let mut made = client.create(quotas, &json!({"metadata": {"name": name}, "spec": {"hard": hard}})).await;
     let used: serde_json::Map<String, Value> =

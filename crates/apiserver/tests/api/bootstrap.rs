@@ -1,9 +1,12 @@
 //! The objects that a server has before anybody makes one.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use apiserver::ApiServer;
+use apiserver::audit::{Audit, Log, Rotation};
 use apiserver::auth::{ProxyHeaders, Trust, TrustedProxies};
+use kinds::audit::Policy;
 use process::reload::{Current, Updater};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -53,6 +56,38 @@ async fn what_is_there_before_the_first_answer_is_one_commit_and_a_second_start_
     assert_eq!(commits(), all);
     again.ready().await;
     assert_eq!(commits(), all + 1);
+}
+
+/// The audit log is a part of the pipeline.
+#[tokio::test]
+async fn every_object_of_a_fresh_server_came_through_the_pipeline() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let log = Arc::new(Log::open(file.path(), Rotation::default()).unwrap());
+    let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}";
+    let audit = Audit::new(Policy::read(policy.as_bytes()).unwrap(), log.clone());
+    let change = |builder: apiserver::Builder| {
+        builder.audit(audit).address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
+    };
+    let client = Client::with(change).await;
+    let mut objects = BTreeMap::new();
+    for of in client.api.registry().types().filter(|of| of.verbs.contains(apiserver::Verb::List)) {
+        let list = client.get(&format!("{}/{}", of.base_path(), of.plural)).await.json();
+        let items = list["items"].as_array().unwrap_or_else(|| panic!("{list}"));
+        // What is computed for the answer has no uid.
+        let uids = items.iter().filter_map(|item| item["metadata"]["uid"].as_str());
+        objects.extend(uids.map(|uid| (uid.to_owned(), of.plural.clone())));
+    }
+    assert!(objects.len() > 100, "roles, namespaces and more are there: {}", objects.len());
+    log.flush();
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let created = events.filter(|event| event["verb"] == "create" && event["responseStatus"]["code"] == 201);
+    let created: BTreeSet<String> = created
+        .filter_map(|event| Some(event["responseObject"]["metadata"]["uid"].as_str()?.to_owned()))
+        .collect();
+    // The address of the Service `kubernetes` is written by the request for the Service.
+    objects.retain(|uid, plural| !created.contains(uid) && plural != "ipaddresses");
+    assert!(objects.is_empty(), "{objects:?}");
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ pub const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub const OF_THE_SERVER: &str = "kube-apiserver-legacy-service-account-token-tracking";
 
 /// Nothing in these tests takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server and a caller of it.
 pub struct Client {
@@ -185,10 +185,15 @@ pub struct Events {
 impl Events {
     /// The next event; `None` when the watch has ended.
     pub async fn next(&mut self) -> Option<Value> {
+        let line = self.line().await?;
+        Some(serde_json::from_slice(&line).unwrap())
+    }
+
+    /// The next event as it was sent.
+    pub async fn line(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                return Some(serde_json::from_slice(&line).unwrap());
+                return Some(self.buffer.drain(..=end).collect());
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.expect("the watch hangs")?;
             self.buffer.extend_from_slice(&frame.unwrap().into_data().unwrap());

@@ -19,6 +19,10 @@ pub struct Faulty {
     pub fault: Mutex<Option<Error>>,
     /// Whether the log cannot be read.
     pub log_fails: AtomicBool,
+    /// Whether nothing can be listed.
+    pub lists_fail: AtomicBool,
+    /// Whether objects cannot be read as they were.
+    pub old_versions_fail: AtomicBool,
     pub bell: Notify,
     epoch: AtomicU64,
 }
@@ -30,6 +34,8 @@ impl Faulty {
             database: Sqlite::in_memory().unwrap(),
             fault: Mutex::default(),
             log_fails: AtomicBool::new(false),
+            lists_fail: AtomicBool::new(false),
+            old_versions_fail: AtomicBool::new(false),
             bell: Notify::new(),
             epoch: AtomicU64::new(0),
         });
@@ -51,6 +57,13 @@ impl Faulty {
     }
 }
 
+fn refused(switch: &AtomicBool) -> Result<(), Error> {
+    if switch.load(Ordering::Relaxed) {
+        return Err(Error::Unavailable { reason: "it was told to fail".to_owned() });
+    }
+    Ok(())
+}
+
 #[async_trait]
 impl Engine for Faulty {
     async fn clock(&self) -> Result<ClockState, Error> {
@@ -58,10 +71,14 @@ impl Engine for Faulty {
     }
 
     async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
+        if at.is_some() {
+            refused(&self.old_versions_fail)?;
+        }
         self.database.get(key, at).await
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
+        refused(&self.lists_fail)?;
         self.database.list(query).await
     }
 
@@ -74,9 +91,7 @@ impl Engine for Faulty {
     }
 
     async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
-        if self.log_fails.load(Ordering::Relaxed) {
-            return Err(Error::Unavailable { reason: "the log cannot be read".to_owned() });
-        }
+        refused(&self.log_fails)?;
         self.database.changes(of, after, bound).await
     }
 

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
 use crate::custom::{DEFINITIONS, WIDGETS, definition};
-use crate::walk::{METHODS, resource_paths};
+use crate::mounts::{self, Product};
+use crate::walk::{METHODS, mounted_paths, resource_paths};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CSRS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
@@ -257,7 +258,7 @@ async fn certificates_need_the_verbs_approve_and_sign() {
     let condition = json!({"type": "Approved", "status": "True", "reason": "r", "message": "m"});
     for (part, lacking, status) in [
         ("approval", "approve", json!({"conditions": [condition]})),
-        ("status", "sign", json!({"certificate": request()})),
+        ("status", "sign", json!({"certificate": certificate()})),
         ("status", "sign", json!({"conditions": [{"type": "Failed", "status": "True", "reason": "r"}]})),
     ] {
         let path = format!("{CSRS}/x/{part}");
@@ -269,12 +270,57 @@ async fn certificates_need_the_verbs_approve_and_sign() {
         ];
         for answer in answers {
             let text = format!("user not permitted to {lacking} requests with signerName");
-            if answer.code != 422 {
-                assert_lacks(&answer, &text, part);
-            }
+            assert_eq!(answer.code, 403, "{part}: {}", answer.json());
+            assert_lacks(&answer, &text, part);
         }
+        // Nothing but the verb was missing.
+        let allowed = admin.put(&format!("{path}?dryRun=All"), &changed).await;
+        assert_eq!(allowed.code, 200, "{part}: {}", allowed.json());
     }
     assert_eq!(admin.get(&format!("{CSRS}/x")).await.json()["status"], made["status"]);
+}
+
+#[tokio::test]
+async fn a_trust_bundle_of_a_signer_needs_the_verb_attest() {
+    let admin = server().await;
+    // The kind is an alpha of Kubernetes; its plugin decides by group and name, whoever serves it.
+    let names = json!({"plural": "clustertrustbundles", "singular": "bundle", "kind": "ClusterTrustBundle", "listKind": "BundleList"});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let kind = json!({
+        "metadata": {
+            "name": "clustertrustbundles.certificates.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, only for a test"},
+        },
+        "spec": {
+            "group": "certificates.k8s.io", "scope": "Cluster", "names": names,
+            "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": schema}],
+        },
+    });
+    admin.create(DEFINITIONS, &kind).await;
+    let bundles = "/apis/certificates.k8s.io/v1alpha1/clustertrustbundles";
+    let bundle = json!({
+        "apiVersion": "certificates.k8s.io/v1alpha1", "kind": "ClusterTrustBundle",
+        "metadata": {"name": "x"}, "spec": {"signerName": "example.io/signer", "trustBundle": "a"},
+    });
+    let text = "user not permitted to attest for signerName \"example.io/signer\"";
+    assert_lacks(&only(&admin, "create").post(bundles, &bundle).await, text, "create");
+    let mut wanted = admin.create(bundles, &bundle).await;
+    wanted["spec"]["trustBundle"] = "b".into();
+    let change = json!({"spec": {"trustBundle": "b"}});
+    let path = format!("{bundles}/x");
+    assert_lacks(&only(&admin, "update").put(&path, &wanted).await, text, "update");
+    assert_lacks(&only(&admin, "patch").merge(&path, &change).await, text, "patch");
+    assert_eq!(admin.get(&path).await.json()["spec"]["trustBundle"], "a");
+    assert_eq!(admin.merge(&path, &change).await.code, 200);
+}
+
+/// A certificate of a fresh key.
+fn certificate() -> String {
+    use base64::Engine as _;
+    let key = rcgen::KeyPair::generate().unwrap();
+    let parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    let pem = x509::pem::encode(x509::pem::CERTIFICATE, parameters.self_signed(&key).unwrap().der());
+    base64::engine::general_purpose::STANDARD.encode(pem)
 }
 
 /// A certificate signing request of a fresh key.
@@ -346,5 +392,24 @@ async fn a_plain_path_is_served_by_the_text_that_was_authorized() {
         ("//", 403),
     ] {
         assert_eq!(client.get(path).await.code, code, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_verb_gives_one_method_of_a_mount() {
+    let product = Product::default();
+    let modes = vec![Mode::Own(Arc::new(OneVerb)), Mode::Rbac];
+    let admin = mounts::server(&product, |builder| builder.authorization(modes)).await;
+    let paths: Vec<String> =
+        mounted_paths(&admin).into_iter().filter(|path| !path.contains("openapi")).collect();
+    for held in ["get", "post", "put", "patch", "delete", "create", "update", "list", "watch", "impersonate"]
+    {
+        let client = only(&admin, held);
+        for (path, method) in paths.iter().flat_map(|path| METHODS.map(|method| (path, method))) {
+            let code = client.send(method.clone(), path, &[], b"").await.code;
+            let is_held = method.as_str().to_lowercase() == held;
+            assert_eq!(code, if is_held { 200 } else { 403 }, "{held}: {method} {path}");
+            assert_eq!(product.take_calls().len(), usize::from(is_held), "{held}: {method} {path}");
+        }
     }
 }

@@ -16,13 +16,16 @@ use crate::client::{CONFIGMAPS, Client};
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const REVIEW: &str = r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}"#;
 
-/// A server that knows the tokens `alice`, `bob` and `master`, and its administrator in the same process.
+const SCHEDULER: &str = "system:kube-scheduler";
+
+/// A server that knows the tokens `alice`, `bob`, `carol`, `master` and the scheduler's, and its administrator in the same process.
 async fn server(limits: Limits) -> Client {
     let token = |name: &str, groups: &[&str]| StaticToken {
         token: name.to_owned(),
         identity: Identity::authenticated(name, groups.iter().map(|group| (*group).to_owned())),
     };
-    let tokens = vec![token("alice", &[]), token("bob", &[]), token("master", &["system:masters"])];
+    let mut tokens: Vec<_> = ["alice", "bob", "carol", SCHEDULER].map(|name| token(name, &[])).into();
+    tokens.push(token("master", &["system:masters"]));
     let authentication = Authentication::new(tokens);
     Client::with(|builder| {
         builder.limits(limits).authentication(authentication).authorization(vec![Mode::AlwaysAllow])
@@ -112,6 +115,44 @@ async fn a_flood_of_one_user_is_sent_away_and_leaves_slots_to_others() {
     }
     let again = creates(api, "alice", 1).await;
     assert_eq!(again[0].status(), 409, "the slots are given back");
+}
+
+#[tokio::test]
+async fn leader_election_gets_in_when_all_shared_slots_are_taken() {
+    let admin = server(Limits { writes_in_flight: 10, ..Limits::default() }).await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    let lease = json!({"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": "a"}});
+    let lease = admin.create(leases, &lease).await;
+    // The FlowSchemas are there once a response names one.
+    while !admin.get(leases).await.headers.contains_key("x-kubernetes-pf-flowschema-uid") {
+        tokio::task::yield_now().await;
+    }
+    // A response that nobody reads keeps its slot.
+    let mut held = Vec::new();
+    for token in ["alice", "bob", "carol"] {
+        for _ in 0..4 {
+            held.extend(Some(review(&admin.api, token).await).filter(|answer| answer.status() == 201));
+        }
+    }
+    assert_eq!(held.len(), 9, "a tenth is reserved");
+    assert_eq!(review(&admin.api, SCHEDULER).await.status(), 429, "it is no leader election");
+    let renewal = Request::put(format!("{leases}/kube-scheduler"));
+    let renewed = send(&admin.api, SCHEDULER, renewal, Full::new(Bytes::from(lease.to_string()))).await;
+    assert_eq!(renewed.status(), 200);
+}
+
+#[tokio::test]
+async fn a_watch_holds_the_slot_of_a_read_until_its_initial_state_is_sent() {
+    let admin = server(Limits { reads_in_flight: 1, ..Limits::default() }).await;
+    admin.create(CONFIGMAPS, &json!({"metadata": {"name": "a"}})).await;
+    let empty = || Full::new(Bytes::new());
+    let watch = Request::get(format!("{CONFIGMAPS}?watch=1"));
+    let mut begun = send(&admin.api, "alice", watch, empty()).await.into_body();
+    let list = || send(&admin.api, "bob", Request::get(CONFIGMAPS), empty());
+    assert_eq!(list().await.status(), 429);
+    let event = begun.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert!(event.starts_with(br#"{"type":"ADDED""#), "{event:?}");
+    assert_eq!(list().await.status(), 200, "the watch waits for changes and holds no objects");
 }
 
 async fn watch(api: &ApiServer, token: &str) -> Response<Body> {

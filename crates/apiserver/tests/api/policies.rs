@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use apiserver::auth::{Authorizer, Decision, Identity, Mode, Question};
-use model::admission::configuration::AdmissionConfiguration;
+use kinds::admission::configuration::AdmissionConfiguration;
 use serde_json::{Value, json};
 
 use crate::client::{CONFIGMAPS, Client};

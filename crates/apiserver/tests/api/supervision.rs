@@ -33,11 +33,12 @@ const TASKS: [&str; 22] = [
     "the authentication ConfigMap controller",
 ];
 
-async fn server() -> Client {
+/// A server with everything on.
+pub async fn server() -> Client {
     let folder = tempfile::tempdir().unwrap();
     let log = apiserver::audit::Log::open(&folder.path().join("audit.log"), Default::default()).unwrap();
     let policy = b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}";
-    let audit = apiserver::audit::Audit::new(model::audit::Policy::read(policy).unwrap(), log.into());
+    let audit = apiserver::audit::Audit::new(kinds::audit::Policy::read(policy).unwrap(), log.into());
     let client = Client::with(|builder| {
         builder.audit(audit).address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     });

@@ -1,7 +1,7 @@
 //! Other forms of objects: tables, metadata, protobuf, indented JSON.
 
 use http::Method;
-use model::schema;
+use kinds::schema;
 use serde_json::{Value, json};
 
 use crate::client::{CONFIGMAPS, Client, version};
@@ -77,14 +77,14 @@ async fn protobuf_goes_in_and_out() {
     let client = Client::new().await;
     let object =
         json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"x": "1"}});
-    let body = model::protobuf::encode(schema::builtin(), &object).unwrap();
+    let body = kinds::protobuf::encode(schema::builtin(), &object).unwrap();
     let headers = [("content-type", PROTOBUF), ("accept", PROTOBUF)];
     let answer = client.send(Method::POST, CONFIGMAPS, &headers, &body).await;
     assert_eq!((answer.code, answer.headers["content-type"].to_str().unwrap()), (201, PROTOBUF));
-    let made = model::protobuf::decode(schema::builtin(), &answer.bytes, ("", "")).unwrap().value;
+    let made = kinds::protobuf::decode(schema::builtin(), &answer.bytes, ("", "")).unwrap().value;
     assert_eq!(made, client.get(&format!("{CONFIGMAPS}/a")).await.json());
     let list = client.send(Method::GET, CONFIGMAPS, &headers[1..], b"").await;
-    let list = model::protobuf::decode(schema::builtin(), &list.bytes, ("", "")).unwrap().value;
+    let list = kinds::protobuf::decode(schema::builtin(), &list.bytes, ("", "")).unwrap().value;
     assert_eq!(list["items"][0]["metadata"]["name"], "a");
     let garbage = client.send(Method::POST, CONFIGMAPS, &headers[..1], b"k8s\0garbage").await;
     assert_eq!(garbage.failure().0, 400);

@@ -4,6 +4,7 @@ use apiserver::auth::Identity;
 use http::Method;
 
 use crate::client::Client;
+use crate::mounts::{self, Product};
 
 pub const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
@@ -58,5 +59,53 @@ async fn who_has_no_rights_is_refused_everywhere_and_nothing_changes() {
             assert_eq!(answer.failure().1, "Forbidden", "{method} {path}");
         }
     }
+    assert_eq!(admin.store.clock().await.unwrap().current, before);
+}
+
+/// Every mount's prefix, paths below it, and its public paths.
+pub fn mounted_paths(client: &Client) -> Vec<String> {
+    let mut paths = Vec::new();
+    for mount in client.api.mounts() {
+        let prefix = mount.prefix();
+        let below =
+            ["", "/", "/x", "/x/", "/x/y", "/x?watch=true", "/x?fieldSelector=metadata.name%3Ddefault"];
+        paths.extend(below.map(|path| format!("{prefix}{path}")));
+        for (_, path) in mount.public_paths() {
+            paths.extend(["", "/", "/x", "?x=y"].map(|more| format!("{path}{more}")));
+        }
+    }
+    assert!(paths.len() > 20, "{}", paths.len());
+    paths
+}
+
+#[tokio::test]
+async fn a_mount_is_refused_without_rights_but_for_the_paths_that_it_declares_public() {
+    let product = Product::default();
+    let admin = mounts::server(&product, |builder| builder).await;
+    let client = admin.as_caller(nobody());
+    let before = admin.store.clock().await.unwrap().current;
+    let mut public = Vec::new();
+    for path in mounted_paths(&admin) {
+        for method in METHODS.into_iter().chain([Method::HEAD, Method::OPTIONS]) {
+            let answer = client.send(method.clone(), &path, &[], b"{}").await;
+            let served = path.split('?').next().unwrap();
+            let is_public = admin.api.mounts().any(|mount| mount.is_public(&method, served));
+            if is_public {
+                assert_eq!(answer.code, 200, "{method} {path}");
+                public.push(format!("{method} {served}"));
+            } else {
+                assert_eq!(
+                    (answer.code, &answer.json()["title"]),
+                    (403, &"Forbidden".into()),
+                    "{method} {path}"
+                );
+            }
+        }
+    }
+    // Each with and without a query.
+    let expected = ["/api/v1/resources/openapi", "/console/openapi"]
+        .map(|path| [format!("GET {path}"), format!("GET {path}")]);
+    assert_eq!(public, expected.concat(), "what is public is said here, too");
+    assert_eq!(product.take_calls(), public, "no handler ran for anything else");
     assert_eq!(admin.store.clock().await.unwrap().current, before);
 }

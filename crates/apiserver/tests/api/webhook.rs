@@ -85,7 +85,7 @@ impl Webhook {
         answer: impl Fn(&str, &Value) -> Value + Send + 'static,
     ) -> Self {
         let certificate = Arc::new(ServingCertificate::new(identity).unwrap());
-        let mut config = (*server_config(certificate, &ClientCaVerifier::nobody())).clone();
+        let mut config = (*server_config(certificate, &ClientCaVerifier::trusting_none())).clone();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{Method, Version};
-use model::admission::configuration::AdmissionConfiguration;
+use kinds::admission::configuration::AdmissionConfiguration;
 use model::{Attributes, Encoded, ObjectKey, Resource, Uid};
 use process::pki::Identity;
 use serde_json::json;
@@ -73,21 +73,42 @@ fn identity(name: &str) -> Identity {
     Identity { certificate, key }
 }
 
-/// Stores a slice of the service `hook` with a loopback address, which the API would refuse.
-async fn write_slice(client: &Client, at: usize, port: u16) {
-    let name = format!("hook-{at}");
+/// The write of a slice of the service `hook` with a loopback address, which the API would refuse.
+fn slice(at: usize, port: u16, is_ready: bool) -> Write {
+    let name = format!("hook-{at:04}");
     let slice = json!({
         "metadata": {"name": name, "namespace": "default"}, "addressType": "IPv4",
-        "endpoints": [{"addresses": ["127.0.0.1"]}], "ports": [{"name": "", "port": port}],
+        "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": is_ready}}], "ports": [{"name": "", "port": port}],
     });
     let label = ("kubernetes.io/service-name".to_owned(), "hook".to_owned());
-    let write = Write::Create {
+    Write::Create {
         key: ObjectKey::new(&Resource::new("discovery.k8s.io", "endpointslices"), "default", &name),
         uid: Uid(name.clone()),
         attributes: Attributes::new(vec![label], Vec::new()),
         body: Encoded::new(slice.as_object().unwrap()),
-    };
-    client.store.write(vec![write]).await.unwrap();
+    }
+}
+
+/// Has a webhook called at the service `hook`.
+async fn configure_service(client: &Client, webhook: &Webhook) {
+    let service = json!({"metadata": {"name": "hook"}, "spec": {"ports": [{"port": 443}]}});
+    client.create("/api/v1/namespaces/default/services", &service).await;
+    let mut one = hook(webhook, "v", "/allow");
+    let reference = json!({"namespace": "default", "name": "hook", "path": "/allow", "port": 443});
+    one["clientConfig"] = json!({"service": reference, "caBundle": one["clientConfig"]["caBundle"]});
+    configure(client, VALIDATING, "v", vec![one]).await;
+}
+
+#[tokio::test]
+async fn the_ready_endpoint_of_a_service_is_found_behind_many_others() {
+    let (client, own) = (Client::new().await, identity("hook.default.svc"));
+    let webhook = Webhook::with(&own, &own.certificate, &HTTP2, usual).await;
+    let port = webhook.address.port();
+    let slices = (0..=600).map(|at| slice(at, port, at == 600)).collect();
+    client.store.write(slices).await.unwrap();
+    configure_service(&client, &webhook).await;
+    make(&client, 0..1).await;
+    assert_eq!(webhook.take_heads().len(), 1);
 }
 
 #[tokio::test]
@@ -99,15 +120,9 @@ async fn calls_are_spread_over_the_endpoints_of_a_service() {
         for _ in 0..3 {
             webhooks.push(Webhook::with(&own, &own.certificate, protocols, usual).await);
         }
-        let service = json!({"metadata": {"name": "hook"}, "spec": {"ports": [{"port": 443}]}});
-        client.create("/api/v1/namespaces/default/services", &service).await;
-        for (at, webhook) in webhooks.iter().enumerate() {
-            write_slice(&client, at, webhook.address.port()).await;
-        }
-        let mut one = hook(&webhooks[0], "v", "/allow");
-        let reference = json!({"namespace": "default", "name": "hook", "path": "/allow", "port": 443});
-        one["clientConfig"] = json!({"service": reference, "caBundle": one["clientConfig"]["caBundle"]});
-        configure(&client, VALIDATING, "v", vec![one]).await;
+        let slices = webhooks.iter().enumerate().map(|(at, to)| slice(at, to.address.port(), true));
+        client.store.write(slices.collect()).await.unwrap();
+        configure_service(&client, &webhooks[0]).await;
         for name in 0..12 {
             make(&client, name..name + 1).await;
         }

@@ -10,8 +10,8 @@ use apiserver::audit::{Audit, Log, Rotation};
 use apiserver::auth::{Authentication, Connection, Identity, StaticToken};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use model::audit::Policy;
-use oracle::{Events, Request, Response, Setting};
+use kinds::audit::Policy;
+use oracle::{AuditEvents, Request, Response, ServerSettings};
 use store::{Metrics, Options, Store};
 
 /// Nothing in these tests takes longer, unless it hangs.
@@ -27,7 +27,7 @@ pub struct Server {
 /// An audit log in a file, which goes with this value.
 struct Audited {
     log: Arc<Log>,
-    events: Events,
+    events: AuditEvents,
     _file: tempfile::NamedTempFile,
 }
 
@@ -35,13 +35,13 @@ impl Audited {
     fn start() -> Self {
         let file = tempfile::NamedTempFile::new().unwrap();
         let log = Arc::new(Log::open(file.path(), Rotation::default()).unwrap());
-        Self { log, events: Events::new(file.path().to_owned()), _file: file }
+        Self { log, events: AuditEvents::new(file.path().to_owned()), _file: file }
     }
 }
 
 impl Server {
     /// With nothing but the objects that every server has, and with what a script asks for.
-    pub async fn start(setting: &Setting) -> Self {
+    pub async fn start(setting: &ServerSettings) -> Self {
         let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
         let options = Options { compaction: None, ..Options::default() };
         let store = Store::open(engine, options, &Metrics::unregistered()).await.unwrap();
@@ -69,10 +69,10 @@ impl Server {
     /// Sends a request and reads the answer, or as many lines of it as are wanted.
     pub async fn send(&self, request: &Request) -> Response {
         if let Some(Audited { log, events, .. }) =
-            self.audited.as_ref().filter(|_| Events::are_meant(request))
+            self.audited.as_ref().filter(|_| AuditEvents::handles(request))
         {
             log.flush();
-            return events.own(request).unwrap();
+            return events.answer(request).unwrap();
         }
         self.try_send(request).await.unwrap_or_else(|problem| panic!("{}: {problem}", request.path))
     }

@@ -1,4 +1,4 @@
-//! A small HTTP/2 client that spends as little time as it can, so that the server is what is measured.
+//! A small HTTP/2 client with little overhead, so that the measures show the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 
 use super::Endpoint;
 
-/// How much a server may send before it hears from us. Large enough that it never waits for us.
+/// Flow-control windows, large enough that the server never waits for the client.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
@@ -25,10 +25,10 @@ const CONNECTION_WINDOW: u32 = 64 << 20;
 pub const JSON: &str = "application/json";
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// How much of an error's body is shown.
+/// The number of bytes of an error's body to show.
 const SHOWN: usize = 300;
 
-/// One connection.
+/// One HTTP/2 connection.
 #[derive(Clone)]
 pub struct Connection {
     sender: SendRequest<Full<Bytes>>,
@@ -36,28 +36,28 @@ pub struct Connection {
     media: &'static str,
 }
 
-/// Several connections to one server, used in turn. They are closed with this value.
+/// Several connections to one server, used in turn. They close when this value is dropped.
 pub struct Client {
     connections: Vec<Connection>,
     next: AtomicUsize,
     _drivers: JoinSet<()>,
 }
 
-/// What is left of an answer whose body was read and thrown away.
+/// The metadata of a response whose body was read and discarded.
 #[derive(Debug)]
 pub struct Received {
-    /// Bytes of the body.
+    /// The size of the body.
     pub bytes: usize,
-    /// From sending the request to the first byte of the body.
+    /// The time from sending the request to the first byte of the body.
     pub first_byte: Duration,
-    /// The first piece of the body.
+    /// The first chunk of the body.
     pub head: Bytes,
-    /// The last pieces.
+    /// The last chunks of the body.
     pub tail: Bytes,
 }
 
 impl Client {
-    /// Opens so many connections.
+    /// Opens this number of connections.
     pub async fn connect(endpoint: &Endpoint, connections: usize) -> Result<Self> {
         let mut drivers = JoinSet::new();
         let mut opened = Vec::new();
@@ -67,14 +67,14 @@ impl Client {
         Ok(Self { connections: opened, next: AtomicUsize::new(0), _drivers: drivers })
     }
 
-    /// Sends and asks for this media type instead of JSON.
+    /// Sends and accepts this media type instead of JSON.
     #[must_use]
     pub fn speaking(mut self, media: &'static str) -> Self {
         self.connections.iter_mut().for_each(|connection| connection.media = media);
         self
     }
 
-    /// The connection whose turn it is.
+    /// The next connection in turn.
     pub fn connection(&self) -> &Connection {
         &self.connections[self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len()]
     }
@@ -97,14 +97,14 @@ async fn open(endpoint: &Endpoint, drivers: &mut JoinSet<()>) -> Result<Connecti
         .handshake(TokioIo::new(stream))
         .await?;
     drivers.spawn(async move {
-        // Whoever waits for an answer on a broken connection is told so.
+        // Requests on a broken connection fail with its error.
         let _ = driver.await;
     });
     Ok(Connection { sender, origin: format!("https://{}", endpoint.address).into(), media: JSON })
 }
 
 impl Connection {
-    /// Sends a request and waits for the head of the answer, which has to be one of success.
+    /// Sends a request and waits for the head of the response, which must be a success.
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.origin));
         if !body.is_empty() {
@@ -122,17 +122,17 @@ impl Connection {
         bail!("{path}: {status}: {}", String::from_utf8_lossy(&body[..body.len().min(SHOWN)]))
     }
 
-    /// Gets a path and reads all of it.
+    /// Gets a path and reads the whole body.
     pub async fn get(&self, path: &str) -> Result<Bytes> {
         Ok(self.send(Method::GET, path, Bytes::new()).await?.into_body().collect().await?.to_bytes())
     }
 
-    /// Posts a body and reads the answer.
+    /// Posts a body and reads the whole response.
     pub async fn post(&self, path: &str, body: Bytes) -> Result<Bytes> {
         Ok(self.send(Method::POST, path, body).await?.into_body().collect().await?.to_bytes())
     }
 
-    /// Gets a path and keeps only the ends of what comes.
+    /// Gets a path and keeps only both ends of the body.
     pub async fn receive(&self, path: &str) -> Result<Received> {
         let begin = Instant::now();
         let mut body = self.send(Method::GET, path, Bytes::new()).await?.into_body();
@@ -155,7 +155,7 @@ impl Connection {
     }
 }
 
-/// The first text behind `"name":"` in a JSON text, without parsing it.
+/// The first value of `"name":"…"` in a JSON text, without parsing it.
 pub fn text_of<'a>(json: &'a [u8], name: &str) -> Option<&'a str> {
     let mark = format!("\"{name}\":\"");
     let begin = json.windows(mark.len()).position(|window| window == mark.as_bytes())? + mark.len();

@@ -1,4 +1,4 @@
-//! Deletions that take others along: how long it takes until the last of them is gone.
+//! Cascading deletion and namespace deletion: the time until the last object is gone.
 
 use std::time::{Duration, Instant};
 
@@ -18,19 +18,19 @@ use crate::report::{Outcome, Report, progress};
 const CASCADE: &str = "api an owner deleted, until {n} dependents are gone";
 const NAMESPACE: &str = "api a namespace deleted, until its {n} objects are gone";
 
-/// Requests in flight while objects are made.
+/// Concurrent requests while objects are created.
 const IN_FLIGHT: usize = 64;
-/// How often it is looked whether something is left.
-const LOOK: Duration = Duration::from_millis(5);
-/// After so long nobody waits any more.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// The poll interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The time limit of a deletion.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The names of the measures.
 pub fn measures(sizes: Sizes) -> [String; 2] {
     [CASCADE, NAMESPACE].map(|name| sized(name, sizes.deletions))
 }
 
-/// All of them, on one server.
+/// Runs all measures on one server.
 pub async fn run(report: &mut Report, engine: Engine, programs: &Programs) -> Result<()> {
     let sizes = report.sizes;
     let [cascade, namespace] = measures(sizes);
@@ -44,7 +44,7 @@ pub async fn run(report: &mut Report, engine: Engine, programs: &Programs) -> Re
     }
     let client = Client::connect(&running.server.endpoint, 4).await?;
     let bench = Bench { client: &client };
-    // A first small one shows that the controllers have begun.
+    // A first small deletion shows that the controllers have started.
     bench.cascade("first", 1).await?;
     report
         .measure(&cascade, engine, async {
@@ -66,7 +66,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Seconds from the request to delete an owner until its dependents are gone.
+    /// Seconds from the deletion of an owner until its dependents are gone.
     async fn cascade(&self, namespace: &str, count: usize) -> Result<f64> {
         let maps = self.create_namespace(namespace).await?;
         let owner = self.client.connection().post(&maps, body(json!({"name": "owner"}))).await?;
@@ -77,12 +77,12 @@ impl Bench<'_> {
         self.fill(&maps, count, &json!([reference])).await?;
         let begin = Instant::now();
         self.delete(&format!("{maps}/owner")).await?;
-        // Controllers put objects of their own into each namespace.
+        // The label excludes objects that controllers create in every namespace.
         self.until_gone(&format!("{maps}?labelSelector=bench=here")).await?;
         Ok(begin.elapsed().as_secs_f64())
     }
 
-    /// Seconds from the request to delete a namespace until it is gone.
+    /// Seconds from the deletion of a namespace until it is gone.
     async fn namespace(&self, name: &str, count: usize) -> Result<f64> {
         let maps = self.create_namespace(name).await?;
         self.fill(&maps, count, &json!([])).await?;
@@ -93,7 +93,7 @@ impl Bench<'_> {
         Ok(begin.elapsed().as_secs_f64())
     }
 
-    /// Gives the path of its ConfigMaps.
+    /// Creates a namespace and returns the path of its ConfigMaps.
     async fn create_namespace(&self, name: &str) -> Result<String> {
         let namespaces = "/api/v1/namespaces";
         self.client.connection().post(namespaces, body(json!({"name": name}))).await?;
@@ -131,15 +131,15 @@ impl Bench<'_> {
     async fn until_gone(&self, selection: &str) -> Result<()> {
         let begin = Instant::now();
         let path = format!("{selection}&limit=1");
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < TIMEOUT {
             let list = self.client.connection().get(&path).await?;
             let list: Value = serde_json::from_slice(&list).context("a list is JSON")?;
             if list["items"].as_array().is_some_and(Vec::is_empty) {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
-        bail!("something is left after {PATIENCE:?}")
+        bail!("some objects still exist after {TIMEOUT:?}")
     }
 }
 

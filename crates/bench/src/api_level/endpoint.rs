@@ -1,4 +1,4 @@
-//! Where a server is and who we are to it.
+//! The address of a server and the client's credentials.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore, SignatureScheme};
 use x509::pem;
 
-/// What a client shows and trusts, each as PEM.
+/// The client's credentials and trust, each as PEM.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// The authority of the server's certificate.
+    /// The CA of the server's certificate.
     pub ca: String,
     /// The client's certificate.
     pub certificate: String,
-    /// Its key.
+    /// The key of the client's certificate.
     pub key: String,
 }
 
 /// A server to connect to.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// HOST:PORT.
+    /// `HOST:PORT`.
     pub address: String,
-    /// The name in its certificate.
+    /// The server name to verify.
     pub name: ServerName<'static>,
-    /// Trust and identity.
+    /// Trusted CA and client certificate.
     pub tls: Arc<ClientConfig>,
 }
 
@@ -39,7 +39,7 @@ fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 impl Endpoint {
-    /// A server at an address.
+    /// The server at an address.
     pub fn new(address: &str, credentials: &Credentials) -> Result<Self> {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         let name = ServerName::try_from(host.to_owned()).context("the server's address is no name")?;
@@ -58,16 +58,16 @@ impl Endpoint {
         Ok(Self { address: address.to_owned(), name, tls: Arc::new(tls) })
     }
 
-    /// The same server for a client without a certificate.
+    /// The same server, without a client certificate.
     pub fn without_certificate(&self) -> Self {
         let mut tls = (*self.tls).clone();
         tls.client_auth_cert_resolver = Arc::new(NoCertificate);
         Self { tls: Arc::new(tls), ..self.clone() }
     }
 
-    /// The server of a kubeconfig that holds its certificates.
+    /// The server of a kubeconfig with inline certificates.
     ///
-    /// It is read by searching for the four entries, which is all that a file with one cluster and one user needs.
+    /// Searches for the four entries, which is sufficient for a file with one cluster and one user.
     pub fn from_kubeconfig(text: &str) -> Result<Self> {
         let server = entry(text, "server")?;
         let address = server.strip_prefix("https://").context("the server's address is not https")?;
@@ -85,7 +85,7 @@ impl Endpoint {
     }
 }
 
-/// Shows nothing.
+/// A client certificate resolver without a certificate.
 #[derive(Debug)]
 struct NoCertificate;
 

@@ -1,4 +1,4 @@
-//! A kube-apiserver with its etcd, as the peer.
+//! kube-apiserver with etcd, for comparison.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -21,17 +21,18 @@ pub struct Kubernetes {
 }
 
 impl Kubernetes {
-    /// The programs of a folder.
+    /// Uses the programs of a folder.
     pub fn new(assets: &Path) -> Self {
         Self { assets: assets.to_owned() }
     }
 
-    /// The files.
+    /// The paths of the programs.
     pub fn programs(&self) -> [PathBuf; 2] {
         ["etcd", "kube-apiserver"].map(|program| self.assets.join(program))
     }
 
-    /// Starts both on a folder and waits for the first answer. Certificates are like ours, so that TLS costs the same.
+    /// Starts both and waits for the first response. Its certificates are like Orlop's, so that TLS costs the
+    /// same.
     pub async fn start(&self, folder: &Path) -> Result<Server> {
         std::fs::create_dir_all(folder)?;
         let pki = Pki::ensure(&folder.join("pki"), "127.0.0.1", SystemTime::now())?;
@@ -44,12 +45,12 @@ impl Kubernetes {
         let endpoint = Endpoint::new(&format!("127.0.0.1:{port}"), &credentials)?;
         let log = folder.join("kube-apiserver.log");
         until_answered(&endpoint, &mut server).await.with_context(|| last_line(&log))?;
-        // etcd goes last: without it kube-apiserver hangs.
+        // etcd is stopped last: kube-apiserver hangs without it.
         Ok(Server::new(endpoint, begin.elapsed(), vec![etcd, server]))
     }
 
-    /// Starts the controllers that end namespaces and collect garbage beside a server on this folder, if the program is
-    /// there. They may ask as often as they like: by default they wait far more than they work.
+    /// Starts kube-controller-manager with the namespace and garbage collector controllers, if the program
+    /// exists. Its client rate limit is raised: by default it waits far more than it works.
     pub fn start_controllers(&self, folder: &Path, address: &str) -> Result<Option<Child>> {
         let program = self.assets.join("kube-controller-manager");
         if !program.exists() {
@@ -108,7 +109,7 @@ impl Kubernetes {
     }
 }
 
-/// What kube-apiserver reads at its start.
+/// The files that kube-apiserver reads at its start.
 struct Files {
     ca: PathBuf,
     certificate: PathBuf,
@@ -130,7 +131,7 @@ impl Files {
     }
 }
 
-/// What a program said last.
+/// The last line of a program's log.
 fn last_line(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     text.lines().last().unwrap_or("it said nothing").to_owned()
@@ -143,7 +144,7 @@ fn spawn(mut command: Command, log: &Path) -> Result<Child> {
     command.spawn().with_context(|| format!("{program} cannot be run"))
 }
 
-/// All at once, so that they differ.
+/// Opens all listeners at once, so that the ports differ.
 fn free_ports() -> Result<[u16; 3]> {
     let listeners = [
         TcpListener::bind("127.0.0.1:0")?,

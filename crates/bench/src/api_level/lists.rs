@@ -1,4 +1,4 @@
-//! Lists over the API: in pages, and whole.
+//! Lists over the API, in pages and whole.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use crate::raw::tls::RawServer;
 use crate::report::Outcome;
 use crate::stats::{Latencies, median};
 
-/// Requests in flight while objects are made.
+/// Concurrent requests while objects are created.
 const IN_FLIGHT: usize = 64;
 
-/// Where to look for the continue token: near one end of the list.
+/// The continue token is searched in this many bytes at both ends of the list.
 const ENDS: usize = 4096;
 
-/// A server that is filled step by step, and the raw one beside it.
+/// A server that is filled step by step, and the raw server for comparison.
 pub struct Bench {
     client: Client,
     raw: Client,
@@ -30,7 +30,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// For a server with the namespace and so many objects in it.
+    /// Measures a server whose namespace has this number of objects.
     pub async fn new(server: &Server, raw: &RawServer, subject: Subject, objects: usize) -> Result<Self> {
         Ok(Self {
             client: Client::connect(&server.endpoint, 4).await?.speaking(subject.media),
@@ -41,22 +41,22 @@ impl Bench {
         })
     }
 
-    /// Creates objects until there are so many.
+    /// Creates objects up to this number.
     pub async fn fill(&mut self, count: usize) -> Result<()> {
         create_range(&self.client, self.subject, self.objects..count, IN_FLIGHT).await?;
         self.objects = count;
         Ok(())
     }
 
-    /// Page by page.
+    /// Lists page by page.
     pub async fn pages(&self, sizes: Sizes) -> Result<Outcome> {
         let outcome = self.beside_raw(sizes, async || self.list_in_pages().await).await?;
-        // The goal names a number of objects.
+        // The goal is defined for this number of objects.
         let goal = if self.objects >= 100_000 { Goal::Below(0.5) } else { Goal::None };
         Ok(outcome.goal(goal))
     }
 
-    /// In one answer.
+    /// Lists in one response.
     pub async fn whole(&self, sizes: Sizes) -> Result<Outcome> {
         self.beside_raw(sizes, async || Ok(self.list_whole().await?.bytes)).await
     }
@@ -102,13 +102,13 @@ impl Bench {
                 None => break,
             }
         }
-        // A controller may have an object of its own in the namespace.
+        // A controller may have created an object in the namespace.
         let expected = self.objects.div_ceil(500)..=(self.objects + 1).div_ceil(500);
         ensure!(expected.contains(&pages), "there were {pages} pages");
         Ok(bytes)
     }
 
-    /// What a client waits for.
+    /// The time to the first byte of the list.
     pub async fn first_byte(&self, sizes: Sizes) -> Result<Outcome> {
         let mut latencies = Latencies::default();
         for _ in 0..sizes.rounds * 3 {
@@ -123,9 +123,9 @@ impl Bench {
             .goal(Goal::Below(0.005)))
     }
 
-    /// How much more memory the server has at its peak.
+    /// The increase of the server's peak memory during a list.
     pub async fn growth(&self) -> Result<Outcome> {
-        // What earlier lists left in the allocator goes back as far as it will.
+        // Waits until the allocator has returned the memory of earlier lists.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let pid = *self.pids.last().context("the server has no process")?;
         let before = machine::resident(pid)?;

@@ -1,7 +1,7 @@
-//! The API, called over TLS by a client that is a process of its own: a real server, and its peer.
+//! The API, measured over TLS by a client process: Orlop and Kubernetes.
 
 mod client;
-mod definitions;
+mod crds;
 mod deletions;
 mod endpoint;
 mod kubernetes;
@@ -44,7 +44,7 @@ const LAG: &str = "api watch lag, p99";
 const LAG_ACROSS: &str = "api watch lag across two servers, p99";
 const FAN_OUT: &str = "api watch fan-out to 1,000 watchers";
 
-/// Everything that was asked for, on every server.
+/// Runs all selected measures on every server.
 pub async fn run(report: &mut Report) {
     let wanted: Vec<_> = [SQLITE, POSTGRES, KUBERNETES]
         .into_iter()
@@ -81,19 +81,19 @@ fn all_measures(report: &Report) -> Vec<String> {
         names.extend([PAGES, WHOLE, FIRST, GROWTH].map(|name| sized(name, count)));
     }
     names.extend(pods::measures(report.sizes));
-    names.extend(definitions::measures(report.sizes));
+    names.extend(crds::measures(report.sizes));
     names.extend(deletions::measures(report.sizes));
     names
 }
 
-/// What servers are started from.
+/// The programs that servers are started from.
 struct Programs {
     orlop: Option<Orlop>,
     kubernetes: Option<Kubernetes>,
     postgres: Option<PostgresServer>,
 }
 
-/// A server and what it stands on.
+/// A server with its data folder and database.
 struct Running {
     server: Server,
     database: Option<PostgresDatabase>,
@@ -114,14 +114,14 @@ impl Programs {
     }
 
     fn orlop(&self) -> Result<&Orlop> {
-        self.orlop.as_ref().context("there is no server to measure")
+        self.orlop.as_ref().context("the server program was not found")
     }
 
-    /// Starts a server with nothing in it.
+    /// Starts an empty server.
     async fn start(&self, engine: Engine) -> Result<Running> {
         let folder = TempDir::new()?;
         if engine == KUBERNETES {
-            let kubernetes = self.kubernetes.as_ref().context("Kubernetes was not given")?;
+            let kubernetes = self.kubernetes.as_ref().context("--kubernetes was not given")?;
             let server = kubernetes.start(folder.path()).await?;
             return Ok(Running { server, database: None, _folder: folder });
         }
@@ -136,9 +136,9 @@ impl Programs {
 }
 
 impl Programs {
-    /// Starts the controllers of Kubernetes, which are a program of their own. False if it is not there.
+    /// Starts kube-controller-manager. Returns false if the program is missing.
     fn start_controllers(&self, running: &mut Running) -> Result<bool> {
-        let kubernetes = self.kubernetes.as_ref().context("Kubernetes was not given")?;
+        let kubernetes = self.kubernetes.as_ref().context("--kubernetes was not given")?;
         let started =
             kubernetes.start_controllers(running._folder.path(), &running.server.endpoint.address)?;
         let is_there = started.is_some();
@@ -161,15 +161,15 @@ async fn on_engine(report: &mut Report, engine: Engine, programs: &Programs) {
     starting(report, engine, programs).await;
     let done = requesting(report, engine, programs).await;
     report.section("api requests", engine, done);
-    // What their form costs does not depend on the engine.
+    // The cost of an encoding does not depend on the engine.
     if engine != POSTGRES {
         let done = pods::run(report, engine, programs).await;
         report.section("api pods", engine, done);
     }
-    // Kubernetes needs minutes and gigabytes for them.
+    // Kubernetes would need minutes and gigabytes for this.
     if engine == SQLITE {
-        let done = definitions::run(report, engine, programs).await;
-        report.section("api definitions", engine, done);
+        let done = crds::run(report, engine, programs).await;
+        report.section("api CRDs", engine, done);
     }
     let done = deletions::run(report, engine, programs).await;
     report.section("api deletions", engine, done);

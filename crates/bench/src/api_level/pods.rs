@@ -1,4 +1,4 @@
-//! Pods, the kind with the most rules, as JSON and as protobuf.
+//! Pods, the kind with the most validation, as JSON and as protobuf.
 
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,10 @@ const SUBJECTS: [(&str, Subject); 2] = [
 const PODS: &str = "/api/v1/namespaces/bench/pods";
 const ACCOUNTS: &str = "/api/v1/namespaces/bench/serviceaccounts";
 
-/// Requests in flight while pods are made for lists.
+/// Concurrent requests while pods are created for lists.
 const IN_FLIGHT: usize = 16;
 
-/// After so long Kubernetes has noticed the account that pods need.
+/// The time within which Kubernetes notices the service account that pods need.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn create(form: &str) -> String {
@@ -44,7 +44,7 @@ pub fn measures(sizes: Sizes) -> Vec<String> {
     SUBJECTS.iter().flat_map(|(form, _)| [create(form), get(form), list(form, sizes)]).collect()
 }
 
-/// All of them, on one server.
+/// Runs all measures on one server.
 pub async fn run(report: &mut Report, engine: Engine, programs: &Programs) -> Result<()> {
     if !report.wants_any(&measures(report.sizes), engine) {
         return Ok(());
@@ -69,15 +69,16 @@ pub async fn run(report: &mut Report, engine: Engine, programs: &Programs) -> Re
     running.stop().await
 }
 
-/// Kubernetes refuses pods until it has seen the account that they run under.
+/// Creates the default service account and waits for it: Kubernetes rejects pods until it has seen the
+/// account.
 async fn wait_for_account(client: &Client) -> Result<()> {
     let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
-    // Where a controller has made it there is a conflict; whatever else is wrong shows below.
+    // A conflict means that a controller has created it; other errors show below.
     let _ = client.connection().post(ACCOUNTS, account.into()).await;
     let begin = Instant::now();
     while let Err(error) = client.connection().post(&format!("{PODS}?dryRun=All"), pod_json("try")).await {
         if begin.elapsed() > PATIENCE {
-            bail!("no pod can be made: {error:#}");
+            bail!("cannot create a pod: {error:#}");
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -1,4 +1,4 @@
-//! Creates and gets: one after the other, and many in flight.
+//! Creates and gets, one at a time and concurrently.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,33 +18,33 @@ use crate::raw::tls::RawServer;
 use crate::report::Outcome;
 use crate::stats::{Latencies, in_turns, latencies_in_turns};
 
-/// Requests in flight, where there are many.
+/// Concurrent requests.
 const IN_FLIGHT: usize = 64;
 
-/// Connections that they go over.
+/// The connections of concurrent requests.
 const CONNECTIONS: usize = 4;
 
-/// Where the objects are.
+/// The collection of the objects.
 pub const OBJECTS: &str = "/api/v1/namespaces/bench/configmaps";
 
-/// What is made and read, and in which form.
+/// The objects to create and read, and their encoding.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// The path of the collection.
     pub collection: &'static str,
     /// The media type.
     pub media: &'static str,
-    /// The body of the request that makes the object of this name.
+    /// The body of a create request for this name.
     pub body: fn(&str) -> Bytes,
-    /// What the names begin with.
+    /// The prefix of object names.
     pub prefix: &'static str,
 }
 
-/// Objects of a kilobyte that cost little to check.
+/// Objects of one kilobyte that are cheap to validate.
 pub const CONFIG_MAPS: Subject =
     Subject { collection: OBJECTS, media: JSON, body: create_body, prefix: "object" };
 
-/// A server, and the raw one beside it, with a client for each.
+/// The server and the raw server, with a client for each.
 pub struct Bench {
     client: Client,
     raw: Client,
@@ -55,7 +55,7 @@ pub struct Bench {
     some_object: String,
 }
 
-/// Makes the namespace that the objects are in.
+/// Creates the namespace of the objects.
 pub async fn create_namespace(server: &Server) -> Result<()> {
     let client = Client::connect(&server.endpoint, 1).await?;
     let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{NAMESPACE}"}}}}"#);
@@ -69,7 +69,7 @@ pub async fn create(connection: &Connection, name: &str) -> Result<Bytes> {
 }
 
 impl Bench {
-    /// For a server with the namespace and nothing in it.
+    /// Measures a server with the namespace and no objects.
     pub async fn new(server: &Server, raw: &RawServer, subject: Subject) -> Result<Self> {
         let client = Client::connect(&server.endpoint, CONNECTIONS).await?.speaking(subject.media);
         let name = format!("some-{}", subject.prefix);
@@ -85,7 +85,7 @@ impl Bench {
         })
     }
 
-    /// One client that waits for each create.
+    /// Creates by one client, one at a time.
     pub async fn create_one(&self, sizes: Sizes) -> Result<Outcome> {
         let (limit, own) = latencies_in_turns(
             sizes.rounds,
@@ -96,7 +96,7 @@ impl Bench {
         Ok(Outcome::of(described(&own)).beside(described(&limit), "raw TLS answers of that size"))
     }
 
-    /// One client that waits for each get.
+    /// Gets by one client, one at a time.
     pub async fn get_one(&self, sizes: Sizes) -> Result<Outcome> {
         let (limit, own) = latencies_in_turns(
             sizes.rounds,
@@ -107,12 +107,12 @@ impl Bench {
         Ok(Outcome::of(described(&own)).beside(described(&limit), "raw TLS answers of that size"))
     }
 
-    /// Many creates in flight.
+    /// Concurrent creates.
     pub async fn create_many(&self, sizes: Sizes) -> Result<Outcome> {
         Ok(self.many(sizes, self.creating()).await?.goal(Goal::TimesKubernetes(5.0)))
     }
 
-    /// Many gets in flight.
+    /// Concurrent gets.
     pub async fn get_many(&self, sizes: Sizes) -> Result<Outcome> {
         self.many(sizes, Job::Get(self.some_object.clone())).await
     }
@@ -142,7 +142,7 @@ impl Bench {
     }
 }
 
-/// What is asked for again and again.
+/// The request that is repeated.
 #[derive(Clone)]
 enum Job {
     Get(String),
@@ -150,7 +150,7 @@ enum Job {
 }
 
 impl Job {
-    /// Does it once; gives the time from sending to the end of the answer.
+    /// Runs it once and returns the time from sending to the end of the response.
     async fn run(&self, connection: &Connection) -> Result<Duration> {
         match self {
             Self::Get(path) => {
@@ -183,7 +183,7 @@ async fn one_by_one(client: &Client, stretch: Duration, job: &Job) -> Result<Lat
     Ok(latencies)
 }
 
-/// Requests per second, and how many.
+/// Requests per second, and the number of requests.
 async fn in_flight(client: &Client, stretch: Duration, job: &Job) -> Result<(f64, f64)> {
     let mut tasks = JoinSet::new();
     let begin = Instant::now();
@@ -205,7 +205,7 @@ async fn in_flight(client: &Client, stretch: Duration, job: &Job) -> Result<(f64
     Ok((done / begin.elapsed().as_secs_f64(), done))
 }
 
-/// Creates the objects from one number to another, many in flight.
+/// Creates a range of objects concurrently.
 pub async fn create_range(
     client: &Client,
     subject: Subject,

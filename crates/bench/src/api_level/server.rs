@@ -1,4 +1,4 @@
-//! Servers under test: processes that are started, waited for and stopped.
+//! Servers under test: processes that are started, awaited and stopped.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,42 +12,42 @@ use tokio::time::timeout;
 
 use super::{Client, Endpoint};
 
-/// A server that is not ready by then will not be.
+/// The time limit for a server to become ready.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server that has not stopped by then is killed.
+/// The time after which a server that has not stopped is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What every server answers to whoever may ask.
+/// A path that every server answers to an authorized client.
 pub const FIRST_QUESTION: &str = "/api/v1/namespaces/default";
 
-/// A running server: one process, or kube-apiserver with its etcd.
+/// A running server: one process, or kube-apiserver with etcd.
 pub struct Server {
-    /// Where it is.
+    /// The address and credentials.
     pub endpoint: Endpoint,
-    /// From the start of the process to its first answer to an authenticated client.
+    /// The time from the start of the process to its first response to an authenticated client.
     pub start: Duration,
-    /// The last ends first.
+    /// Stopped in reverse order.
     processes: Vec<Child>,
 }
 
 impl Server {
-    /// A server that has answered.
+    /// A server that has responded.
     pub fn new(endpoint: Endpoint, start: Duration, processes: Vec<Child>) -> Self {
         Self { endpoint, start, processes }
     }
 
-    /// One more process that belongs to it.
+    /// Adds a process that belongs to the server.
     pub fn add(&mut self, process: Child) {
         self.processes.push(process);
     }
 
-    /// Its processes.
+    /// The ids of its processes.
     pub fn pids(&self) -> Vec<u32> {
         self.processes.iter().filter_map(Child::id).collect()
     }
 
-    /// Stops it as its owner would, and waits until it is gone.
+    /// Stops the server with SIGTERM and waits until it has ended.
     pub async fn stop(mut self) -> Result<()> {
         while let Some(process) = self.processes.pop() {
             stop(process).await?;
@@ -74,7 +74,7 @@ pub struct Orlop {
 }
 
 impl Orlop {
-    /// The given one, or the one that is built now.
+    /// Uses the given program, or builds it.
     pub async fn find(given: Option<&Path>) -> Result<Self> {
         if let Some(program) = given {
             return Ok(Self { program: program.to_owned(), arguments: Vec::new() });
@@ -82,32 +82,32 @@ impl Orlop {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo).args(["build", "--release", "--package", "orlop"]).status().await;
         ensure!(
-            built.context("cargo cannot be run: name the server with --orlop PATH")?.success(),
+            built.context("cannot run cargo; give the server with --orlop PATH")?.success(),
             "no server was built"
         );
-        // The target folder is the one that this program was built in, whatever its profile.
+        // The target folder is the one of this program, in any profile.
         let bench = std::env::current_exe()?;
         let target =
             bench.parent().and_then(Path::parent).context("this program lies in no target folder")?;
         Ok(Self { program: target.join("release").join("orlop"), arguments: Vec::new() })
     }
 
-    /// The same program, started with these arguments, too.
+    /// The same program with these additional arguments.
     pub fn with(&self, arguments: impl IntoIterator<Item = OsString>) -> Self {
         Self { program: self.program.clone(), arguments: arguments.into_iter().collect() }
     }
 
-    /// The file.
+    /// The path of the program.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Starts it on a folder and waits for its first answer.
+    /// Starts it with a data folder and waits for its first response.
     pub async fn start(&self, folder: &Path, postgres: Option<&str>) -> Result<Server> {
         self.start_at(0, folder, postgres).await
     }
 
-    /// The same at a port, as who starts it again does.
+    /// Like [`Orlop::start`] on a given port, for restarts.
     pub async fn start_at(&self, port: u16, folder: &Path, postgres: Option<&str>) -> Result<Server> {
         std::fs::create_dir_all(folder)?;
         let log = std::fs::File::create(folder.join("bench.log"))?;
@@ -135,7 +135,7 @@ impl Orlop {
     }
 }
 
-/// Asks until the server answers.
+/// Polls until the server responds.
 pub async fn until_answered(endpoint: &Endpoint, process: &mut Child) -> Result<()> {
     let begin = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! From the start of the process to its first answer, and what it takes when it has nothing to do.
+//! Start-up time to the first response, and idle memory.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::raw::tls::{RawServer, start_and_end};
 use crate::report::{KUBERNETES, Outcome};
 use crate::stats::Latencies;
 
-/// After so long a server has done what it does after its first answer.
+/// The time after which a server has finished its background work.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// On a folder that does not exist yet.
+/// Starts with a new data folder.
 pub async fn fresh(programs: &Programs, engine: Engine, times: usize) -> Result<Outcome> {
     let mut latencies = Latencies::default();
     for _ in 0..times {
@@ -26,7 +26,7 @@ pub async fn fresh(programs: &Programs, engine: Engine, times: usize) -> Result<
     described(&latencies, engine).await
 }
 
-/// On a folder that the server made before.
+/// Starts with an existing data folder.
 pub async fn again(programs: &Programs, engine: Engine, times: usize) -> Result<Outcome> {
     let folder = TempDir::new()?;
     let database = match &programs.postgres {
@@ -38,7 +38,7 @@ pub async fn again(programs: &Programs, engine: Engine, times: usize) -> Result<
     let mut latencies = Latencies::default();
     for time in 0..=times {
         let server = if engine == KUBERNETES {
-            programs.kubernetes.as_ref().context("Kubernetes was not given")?.start(folder.path()).await?
+            programs.kubernetes.as_ref().context("--kubernetes was not given")?.start(folder.path()).await?
         } else {
             programs.orlop()?.start_at(port, folder.path(), url).await?
         };
@@ -65,7 +65,7 @@ async fn described(latencies: &Latencies, engine: Engine) -> Result<Outcome> {
     Ok(outcome.goal(if engine == SQLITE { Goal::Below(0.02) } else { Goal::None }))
 }
 
-/// What nobody can do without: a process, a connection, a handshake, an answer.
+/// The lower bound: a process start, a connection, a handshake and a response.
 async fn at_least(times: usize) -> Result<f64> {
     let raw = RawServer::start().await?;
     let mut answers = Latencies::default();
@@ -78,7 +78,7 @@ async fn at_least(times: usize) -> Result<f64> {
     Ok(answers.median() + processes.median())
 }
 
-/// Memory when it has nothing to do.
+/// Idle memory.
 pub async fn idle(programs: &Programs, engine: Engine) -> Result<Outcome> {
     let running = programs.start(engine).await?;
     tokio::time::sleep(SETTLE).await;
@@ -87,11 +87,11 @@ pub async fn idle(programs: &Programs, engine: Engine) -> Result<Outcome> {
         sum += machine::resident(pid)?;
     }
     running.stop().await?;
-    // The client of PostgreSQL, with a connection for each reader, may add to it.
+    // The PostgreSQL client, with one connection per reader, may use more.
     Ok(Outcome::of(Figure::bytes(sum)).goal(Goal::Below(if engine == SQLITE { 20e6 } else { 30e6 })))
 }
 
-/// The files that have to be installed.
+/// The size of the files to install.
 pub fn size(programs: &Programs, engine: Engine) -> Result<Outcome> {
     let bytes = match &programs.kubernetes {
         Some(kubernetes) if engine == KUBERNETES => {

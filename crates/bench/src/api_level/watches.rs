@@ -1,4 +1,4 @@
-//! Watches over the API: events for a thousand clients, lag, and what a client costs that only waits.
+//! Watches over the API: fan-out to a thousand clients, lag, and memory of idle watches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use crate::raw::tls::RawServer;
 use crate::report::Outcome;
 use crate::stats::Latencies;
 
-/// Kubernetes allows no more streams in a connection.
+/// Kubernetes' limit of streams per connection.
 const WATCHES_PER_CONNECTION: usize = 100;
 
-/// Requests in flight while events are made.
+/// Concurrent requests while events are produced.
 const IN_FLIGHT: usize = 16;
 
-/// Each event is a kilobyte for each of a thousand clients: fewer will do than at the store.
+/// Divides the number of events: each is a kilobyte for each of a thousand clients.
 const EVENTS_PART: usize = 5;
 
-/// Between two writes where lag is taken.
+/// The pause between two writes of a lag measure.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// After so long all watches are in place.
+/// The time after which all watches are established.
 const SETTLE: Duration = Duration::from_secs(1);
 
 async fn open(connection: &Connection, query: &str) -> Result<Incoming> {
     Ok(connection.send(Method::GET, &format!("{OBJECTS}?watch=true{query}"), Bytes::new()).await?.into_body())
 }
 
-/// The newest revision, to watch from.
+/// The current resource version, to watch from.
 async fn now(connection: &Connection) -> Result<String> {
     let page = connection.get(&format!("{OBJECTS}?limit=1")).await?;
-    // The list's own revision may stand before or behind that of its one object: the larger is the list's.
+    // The list's own resource version may come before or after that of its only object: it is the larger one.
     let first = text_of(&page, "resourceVersion").and_then(|text| text.parse::<u64>().ok());
     let mark = b"\"resourceVersion\":\"";
     let last = page.windows(mark.len()).rposition(|window| window == mark);
@@ -53,7 +53,7 @@ async fn now(connection: &Connection) -> Result<String> {
     Ok(first.max(last).context("the list has no resourceVersion")?.to_string())
 }
 
-/// What a thousand watches that wait add to the server.
+/// The server memory of a thousand idle watches.
 pub async fn memory(server: &Server, sizes: Sizes) -> Result<Outcome> {
     let connections = sizes.watchers.div_ceil(WATCHES_PER_CONNECTION);
     let client = Client::connect(&server.endpoint, connections).await?;
@@ -72,7 +72,7 @@ pub async fn memory(server: &Server, sizes: Sizes) -> Result<Outcome> {
         .goal(Goal::Below(16_384.0)))
 }
 
-/// How long after a create was acknowledged its event arrives at a client of the same or of another server.
+/// The time from the acknowledgement of a create to its event at a client of the same or of another server.
 pub async fn lag(writer: &Server, reader: &Server, sizes: Sizes) -> Result<Outcome> {
     let writing = Client::connect(&writer.endpoint, 1).await?;
     let reading = Client::connect(&reader.endpoint, 1).await?;
@@ -104,7 +104,7 @@ pub async fn lag(writer: &Server, reader: &Server, sizes: Sizes) -> Result<Outco
         .goal(Goal::Below(goal)))
 }
 
-/// When each version came.
+/// The arrival time of each resource version.
 async fn arrivals(mut body: Incoming, count: usize) -> Result<HashMap<String, Instant>> {
     let mut seen = HashMap::new();
     let mut rest = BytesMut::new();
@@ -122,7 +122,7 @@ async fn arrivals(mut body: Incoming, count: usize) -> Result<HashMap<String, In
     Ok(seen)
 }
 
-/// Every client gets every event.
+/// Every client receives every event.
 pub async fn fan_out(server: &Server, raw: &RawServer, sizes: Sizes) -> Result<Outcome> {
     let events = (sizes.events / EVENTS_PART).max(10);
     let connections = sizes.watchers.div_ceil(WATCHES_PER_CONNECTION);
@@ -157,7 +157,7 @@ pub async fn fan_out(server: &Server, raw: &RawServer, sizes: Sizes) -> Result<O
         .goal(Goal::AtLeast(500_000.0)))
 }
 
-/// Bytes that a watch gave until it had given so many events.
+/// The bytes of a watch up to this number of events.
 async fn count_events(mut body: Incoming, events: usize, ready: Arc<Barrier>) -> Result<usize> {
     ready.wait().await;
     let (mut seen, mut bytes) = (0, 0);
@@ -172,7 +172,7 @@ async fn count_events(mut body: Incoming, events: usize, ready: Arc<Barrier>) ->
     Ok(bytes)
 }
 
-/// Seconds that the same bytes take over as many streams from a server that only sends.
+/// Seconds to transfer the same bytes over as many streams from a server that only sends.
 async fn download(raw: &RawServer, connections: usize, streams: usize, bytes: usize) -> Result<f64> {
     let client = Client::connect(&raw.endpoint, connections).await?;
     let begin = Instant::now();

@@ -18,9 +18,11 @@ use crate::api_level::Endpoint;
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// The types and flags of frames.
+pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 pub const CONTINUATION: u8 = 9;
+pub const END_HEADERS: u8 = 4;
 pub const END_STREAM_AND_HEADERS: u8 = 5;
 
 /// `GET / https a`, as compressed headers.
@@ -34,6 +36,20 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame.extend_from_slice(&stream.to_be_bytes());
     frame.extend_from_slice(payload);
     frame
+}
+
+/// Short headers as literals that are not indexed.
+pub fn headers(headers: &[(&str, &str)]) -> Vec<u8> {
+    let length = |text: &str| u8::try_from(text.len()).ok().filter(|length| *length < 127);
+    let mut block = Vec::new();
+    for (name, value) in headers {
+        for (i, text) in [name, value].into_iter().enumerate() {
+            block.extend((i == 0).then_some(0));
+            block.push(length(text).expect("the headers of attacks are short"));
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    block
 }
 
 /// A connection that speaks this protocol.
@@ -60,6 +76,11 @@ pub async fn http2(endpoint: &Endpoint, drivers: &mut JoinSet<()>) -> Result<Sen
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_are_literals_with_their_lengths() {
+        assert_eq!(headers(&[(":path", "/a"), ("b", "")]), b"\0\x05:path\x02/a\0\x01b\0");
+    }
 
     #[test]
     fn a_frame_has_length_type_flags_and_stream_in_front() {

@@ -17,6 +17,9 @@ use crate::stats::Latencies;
 /// The pause between two rounds.
 const PACE: Duration = Duration::from_millis(10);
 
+/// A new connection takes the place of the old one after so many rounds, so that a lock-out of newcomers shows.
+const ROUNDS_PER_CONNECTION: usize = 50;
+
 /// A request that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -24,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub struct Felt {
     pub latencies: Latencies,
+    /// Times of new connections with their TLS handshakes.
+    pub connects: Latencies,
     pub errors: usize,
 }
 
@@ -35,10 +40,12 @@ pub async fn measure(endpoint: &Endpoint, time: Duration) -> Result<Felt> {
     let mut drivers = JoinSet::new();
     let mut sender = None;
     let end = Instant::now() + time;
-    while Instant::now() < end {
-        let begin = Instant::now();
-        match timeout(PATIENCE, round(endpoint, &mut sender, &mut drivers)).await {
-            Ok(Ok(())) => felt.latencies.push(begin.elapsed()),
+    for rounds in 1.. {
+        if Instant::now() >= end {
+            break;
+        }
+        match timeout(PATIENCE, round(endpoint, &mut sender, &mut drivers, &mut felt)).await {
+            Ok(Ok(())) => sender = sender.filter(|_| rounds % ROUNDS_PER_CONNECTION != 0),
             failed => {
                 if let Ok(Err(error)) = failed {
                     crate::report::progress(&format!("         healthy client: {error:#}"));
@@ -52,11 +59,19 @@ pub async fn measure(endpoint: &Endpoint, time: Duration) -> Result<Felt> {
     Ok(felt)
 }
 
-/// A get and an update.
-async fn round(endpoint: &Endpoint, sender: &mut Option<Sender>, drivers: &mut JoinSet<()>) -> Result<()> {
+/// A get and an update, on a new connection where there is none.
+async fn round(
+    endpoint: &Endpoint,
+    sender: &mut Option<Sender>,
+    drivers: &mut JoinSet<()>,
+    felt: &mut Felt,
+) -> Result<()> {
+    let begin = Instant::now();
     if sender.is_none() {
         *sender = Some(frames::http2(endpoint, drivers).await?);
+        felt.connects.push(begin.elapsed());
     }
+    let begin = Instant::now();
     let sender = sender.as_mut().context("it was just made")?;
     let path = format!("https://{}{CONFIGMAPS}/healthy", endpoint.address);
     let found = send(sender, Method::GET, &path, String::new()).await?;
@@ -64,6 +79,7 @@ async fn round(endpoint: &Endpoint, sender: &mut Option<Sender>, drivers: &mut J
     let count = object["data"]["a"].as_str().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
     object["data"]["a"] = (count + 1).to_string().into();
     send(sender, Method::PUT, &path, object.to_string()).await?;
+    felt.latencies.push(begin.elapsed());
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use self::healthy::Felt;
 use self::waves::{Target, Wave};
-use crate::api_level::{Client, Orlop, Server};
+use crate::api_level::{Client, Endpoint, Orlop, Server};
 use crate::args::Args;
 use crate::machine;
 use crate::report::progress;
@@ -51,11 +51,13 @@ const ACCESS: [(&str, &str); 3] = [
 
 type Attack = for<'a> fn(&'a Target) -> BoxFuture<'a, Result<Wave>>;
 
-const ATTACKS: [(&str, Attack); 9] = [
+const ATTACKS: [(&str, Attack); 11] = [
     ("slow heads", |target| Box::pin(waves::slow_heads(target))),
     ("slow bodies", |target| Box::pin(waves::slow_bodies(target))),
     ("stalled lists", |target| Box::pin(waves::stalled_lists(target))),
     ("stalled watches", |target| Box::pin(waves::stalled_watches(target))),
+    ("stalled initial states", |target| Box::pin(waves::stalled_initial_states(target))),
+    ("unfinished bodies", |target| Box::pin(waves::unfinished_bodies(target))),
     ("watch flood", |target| Box::pin(waves::watch_flood(target))),
     ("HTTP/2 rapid reset", |target| Box::pin(waves::rapid_reset(target))),
     ("CONTINUATION flood", |target| Box::pin(waves::continuation_flood(target))),
@@ -92,17 +94,20 @@ pub async fn run(args: &Args) -> Result<bool> {
         progress(&format!("attack: {attack}"));
         lines.push(against(&orlop, attack, wave).await.with_context(|| attack.to_owned())?);
     }
-    println!("| attack | count | peak RSS | healthy p50 | healthy p99 | of quiet | errors | goals |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!(
+        "| attack | count | peak RSS | healthy p50 | healthy p99 | of quiet | new connection | errors | goals |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
     for line in &lines {
         let (during, peak) = (&line.during.latencies, line.peak / 1e6);
         println!(
-            "| {} | {} | {peak:.0} MB | {:.1} ms | {:.1} ms | {:.1}x | {} of {} | {} |",
+            "| {} | {} | {peak:.0} MB | {:.1} ms | {:.1} ms | {:.1}x | {:.0} ms | {} of {} | {} |",
             line.attack,
             line.count,
             during.percentile(50) * 1e3,
             during.percentile(99) * 1e3,
             line.ratio(),
+            line.during.connects.percentile(100) * 1e3,
             line.during.errors,
             line.during.errors + during.len(),
             if line.is_within_goals() { "met" } else { "missed" },
@@ -118,15 +123,24 @@ async fn against(orlop: &Orlop, attack: &'static str, wave: Attack) -> Result<Li
     let server = orlop.with(["--token-auth-file".into(), tokens.into()]).start(folder.path(), None).await?;
     let target = prepare(&server).await?;
     let pid = *server.pids().first().context("the server has no process")?;
-    let quiet = healthy::measure(&target.endpoint, QUIET).await?;
+    let quiet = healthy_client(&target.endpoint, QUIET).await?;
     machine::forget_peak(pid)?;
-    let (wave, during) =
-        tokio::try_join!(wave(&target), async { healthy::measure(&target.endpoint, ATTACK).await })?;
+    let (wave, during) = tokio::try_join!(wave(&target), healthy_client(&target.endpoint, ATTACK))?;
     let peak = machine::peak(pid)?;
     let count = wave.count;
     drop(wave);
     server.stop().await?;
     Ok(Line { attack, count, peak, quiet, during })
+}
+
+/// Measures the healthy client on a thread of its own: it must not wait for the attacker's work.
+async fn healthy_client(endpoint: &Endpoint, time: Duration) -> Result<Felt> {
+    let endpoint = endpoint.clone();
+    let measured = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(healthy::measure(&endpoint, time))
+    });
+    measured.await?
 }
 
 /// Rights and objects for the attacks: large ones to be listed and watched.

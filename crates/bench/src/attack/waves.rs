@@ -12,7 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::frames::{self, CONTINUATION, END_STREAM_AND_HEADERS, GET, HEADERS, PREFACE, RST_STREAM};
+use super::frames::{
+    self, CONTINUATION, DATA, END_HEADERS, END_STREAM_AND_HEADERS, GET, HEADERS, PREFACE, RST_STREAM,
+};
 use crate::api_level::Endpoint;
 
 /// Where the objects are.
@@ -112,6 +114,40 @@ pub async fn stalled_lists(target: &Target) -> Result<Wave> {
 /// 200 watches of large objects, from before they were made, that nobody reads.
 pub async fn stalled_watches(target: &Target) -> Result<Wave> {
     open(target, 200, &get(&format!("{CONFIGMAPS}?watch=1&resourceVersion=1"))).await
+}
+
+/// 300 watches that begin with all large objects, which nobody reads.
+pub async fn stalled_initial_states(target: &Target) -> Result<Wave> {
+    open(target, 300, &get(&format!("{CONFIGMAPS}?watch=1"))).await
+}
+
+/// 1,000 HTTP/2 connections, each with a POST of 1 MB of which as much comes as the window takes.
+pub async fn unfinished_bodies(target: &Target) -> Result<Wave> {
+    let head = frames::headers(&[
+        (":method", "POST"),
+        (":scheme", "https"),
+        (":authority", "a"),
+        (":path", CONFIGMAPS),
+        ("authorization", "Bearer alice"),
+        ("content-type", "application/json"),
+        ("content-length", "1000000"),
+    ]);
+    let head = frames::frame(HEADERS, END_HEADERS, 1, &head);
+    let data = frames::frame(DATA, 0, 1, &[b' '; 16_000]);
+    let mut streams = Vec::new();
+    for _ in 0..1000 {
+        let Ok(mut stream) = frames::connect(&target.endpoint, b"h2").await else { continue };
+        let _ = stream.write_all(PREFACE).await;
+        let _ = stream.write_all(&head).await;
+        // Its settings say how much it takes.
+        let _ = timeout(Duration::from_secs(1), stream.read(&mut [0; 1 << 10])).await;
+        for _ in 0..8 {
+            let _ = timeout(Duration::from_secs(1), stream.write_all(&data)).await;
+        }
+        streams.push(stream);
+    }
+    sleep(TIME).await;
+    Ok(Wave { count: streams.len(), _kept: vec![Box::new(streams)] })
 }
 
 /// 10,000 connections that say nothing.

@@ -1,4 +1,4 @@
-//! What the machine does without us: the same work with nothing between it and the database, the socket or the scheduler.
+//! The machine's own limits: the same work directly on the database, the socket or the scheduler.
 
 pub mod postgres;
 pub mod sqlite;
@@ -14,7 +14,7 @@ pub use self::postgres::RawPostgres;
 pub use self::sqlite::RawSqlite;
 use crate::stats::Latencies;
 
-/// A table of a number and a value in the database of an engine, and nothing else.
+/// A table of a number and a value in a database, and nothing else.
 #[derive(Clone)]
 pub enum Raw {
     /// SQLite, on a file or in memory.
@@ -24,7 +24,7 @@ pub enum Raw {
 }
 
 impl Raw {
-    /// Commits of one row, one after the other.
+    /// Commits of one row, one at a time.
     pub async fn commits(&self, value: usize, stretch: Duration) -> Result<Latencies> {
         match self {
             Self::Sqlite(raw) => on_thread(raw, move |raw| raw.commits(value, stretch)).await,
@@ -32,7 +32,7 @@ impl Raw {
         }
     }
 
-    /// Rows per second in commits of so many rows.
+    /// Rows per second in commits of this number of rows.
     pub async fn batches(&self, rows: usize, value: usize, stretch: Duration) -> Result<f64> {
         match self {
             Self::Sqlite(raw) => on_thread(raw, move |raw| raw.batches(rows, value, stretch)).await,
@@ -40,7 +40,7 @@ impl Raw {
         }
     }
 
-    /// Fills the table with so many rows, if it is empty.
+    /// Fills an empty table with this number of rows.
     pub async fn fill(&self, rows: usize, value: usize) -> Result<()> {
         match self {
             Self::Sqlite(raw) => on_thread(raw, move |raw| raw.fill(rows, value)).await,
@@ -48,7 +48,7 @@ impl Raw {
         }
     }
 
-    /// Reads so many rows in order, each value into memory of its own; gives the bytes.
+    /// Reads this number of rows in order, each value into its own buffer; returns the bytes.
     pub async fn read(&self, rows: usize) -> Result<usize> {
         match self {
             Self::Sqlite(raw) => on_thread(raw, move |raw| raw.read(rows)).await,
@@ -56,7 +56,7 @@ impl Raw {
         }
     }
 
-    /// Looks single rows up by their number.
+    /// Looks up single rows by number.
     pub async fn look_ups(&self, count: usize) -> Result<Latencies> {
         match self {
             Self::Sqlite(raw) => on_thread(raw, move |raw| raw.look_ups(count)).await,

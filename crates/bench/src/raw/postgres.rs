@@ -1,4 +1,4 @@
-//! PostgreSQL without our schema.
+//! PostgreSQL without Orlop's schema.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::stats::Latencies;
 /// A table of a number and a value.
 pub struct RawPostgres {
     client: Client,
-    /// Drives the connection; ends with this value.
+    /// Drives the connection; aborted on drop.
     _connection: JoinSet<()>,
 }
 
-/// Connects; messages that nobody asked for go to the channel.
+/// Connects; notifications go to the channel.
 async fn connect(url: &str) -> Result<(Client, JoinSet<()>, mpsc::UnboundedReceiver<AsyncMessage>)> {
     let (client, mut connection) =
         tokio_postgres::connect(url, NoTls).await.context("no connection to PostgreSQL")?;
@@ -26,21 +26,21 @@ async fn connect(url: &str) -> Result<(Client, JoinSet<()>, mpsc::UnboundedRecei
     tasks.spawn(async move {
         let mut incoming = futures::stream::poll_fn(move |context| connection.poll_message(context));
         while let Some(Ok(message)) = incoming.next().await {
-            // Whoever does not listen has dropped the receiver.
+            // Sending fails if the caller dropped the receiver because it does not listen.
             let _ = sender.send(message);
         }
     });
     Ok((client, tasks, messages))
 }
 
-/// Runs statements on a connection of its own.
+/// Runs statements on a new connection.
 pub async fn execute(url: &str, sql: &str) -> Result<()> {
     let (client, _connection, _) = connect(url).await?;
     client.batch_execute(sql).await.with_context(|| format!("PostgreSQL refused: {sql}"))
 }
 
 impl RawPostgres {
-    /// In an empty database.
+    /// Creates the table in an empty database.
     pub async fn new(url: &str) -> Result<Self> {
         let (client, connection, _) = connect(url).await?;
         let table = |name| format!("CREATE TABLE {name} (id bigint PRIMARY KEY, value bytea NOT NULL);");
@@ -113,7 +113,7 @@ impl RawPostgres {
     }
 }
 
-/// How long after its commit a notification arrives in another session.
+/// The time from a commit to the arrival of its notification in another session.
 pub async fn notifications(url: &str, count: usize, pause: Duration) -> Result<Latencies> {
     let (listener, _listening, mut messages) = connect(url).await?;
     listener.batch_execute("LISTEN raw").await?;
@@ -121,7 +121,7 @@ pub async fn notifications(url: &str, count: usize, pause: Duration) -> Result<L
     let mut latencies = Latencies::default();
     for _ in 0..count {
         tokio::time::sleep(pause).await;
-        // Both are awaited together: the message may come before the answer does.
+        // Awaited together, because the notification may arrive before the answer.
         let (committed, heard) = future::join(
             async { client.batch_execute("NOTIFY raw").await.map(|()| Instant::now()) },
             async { messages.recv().await.map(|_| Instant::now()) },

@@ -1,4 +1,4 @@
-//! SQLite without our schema.
+//! SQLite without Orlop's schema.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 
 use crate::stats::Latencies;
 
-/// Checkpoints come seldom, so that a commit is a commit and not a share of a checkpoint.
+/// Rare checkpoints, so that a commit does not include a share of one.
 const CHECKPOINT_PAGES: u32 = 20_000;
 
 /// A table of a number and a value.
@@ -18,7 +18,7 @@ pub struct RawSqlite {
 }
 
 impl RawSqlite {
-    /// In a file, every commit waits for the disk.
+    /// In a file; every commit waits for the disk.
     pub fn file(path: &Path) -> Result<Self> {
         let connection = Connection::open(path)?;
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
@@ -106,7 +106,7 @@ impl RawSqlite {
         let mut latencies = Latencies::default();
         for turn in 0..i64::try_from(count)? {
             let started = Instant::now();
-            // A large odd step goes through the table in no order.
+            // A large odd stride visits the table in no particular order.
             let id = turn.wrapping_mul(7_919) % rows.max(1);
             std::hint::black_box(select.query_row([id], |row| row.get::<_, Vec<u8>>(0))?);
             latencies.push(started.elapsed());

@@ -1,4 +1,4 @@
-//! TLS and HTTP/2 without our server: what the client and the socket can do at most, with the server's own TLS settings.
+//! TLS and HTTP/2 without Orlop's server, with the same TLS settings: the limit of client and socket.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::api_level::{Credentials, Endpoint};
 
-/// Large answers come in pieces of this size.
+/// The chunk size of large responses.
 const PIECE: usize = 64 << 10;
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// A server that answers from memory.
+/// A server that responds from memory.
 pub struct RawServer {
-    /// Where it is.
+    /// The address and credentials.
     pub endpoint: Endpoint,
-    /// Threads of its own, as a server in another process has.
+    /// Its own threads, as a server in another process has.
     runtime: Option<Runtime>,
     _folder: TempDir,
 }
@@ -43,13 +43,16 @@ impl RawServer {
     pub async fn start() -> Result<Self> {
         let folder = TempDir::new()?;
         let pki = Pki::ensure(folder.path(), "127.0.0.1", SystemTime::now())?;
-        let tls = server_config(Arc::new(ServingCertificate::new(&pki.server)?), &ClientCaVerifier::nobody());
+        let tls = server_config(
+            Arc::new(ServingCertificate::new(&pki.server)?),
+            &ClientCaVerifier::trusting_none(),
+        );
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?.to_string();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let _served = runtime.spawn(async move {
-            // It ends with the runtime; a listener that breaks is seen by whoever connects.
+            // It ends with the runtime; clients notice a broken listener.
             let _ = serve(listener, TlsAcceptor::from(tls)).await;
         });
         let credentials = Credentials { ca: pki.ca, certificate: pki.admin.certificate, key: pki.admin.key };
@@ -61,7 +64,7 @@ impl RawServer {
 impl Drop for RawServer {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Its tasks only sleep or answer, and may be dropped at any time.
+            // Its tasks only sleep or respond, so they can be dropped at any time.
             runtime.shutdown_background();
         }
     }
@@ -86,10 +89,10 @@ async fn serve(listener: std::net::TcpListener, acceptor: TlsAcceptor) -> Result
     }
 }
 
-/// `/bytes/N`: as many bytes. A body of the request is read, as every server has to.
+/// Answers `/bytes/N` with N bytes. The request body is read, as every server has to.
 async fn answer(request: Request<Incoming>) -> Result<Answer> {
     let bytes = request.uri().path().rsplit('/').next().and_then(|number| number.parse::<usize>().ok());
-    let bytes = bytes.context("the raw server knows only /bytes/N")?;
+    let bytes = bytes.context("the raw server serves only /bytes/N")?;
     request.into_body().collect().await?;
     let body = if bytes <= PIECE {
         Full::new(Bytes::from(vec![b'a'; bytes])).boxed_unsync()
@@ -102,7 +105,7 @@ async fn answer(request: Request<Incoming>) -> Result<Answer> {
     Ok(Response::new(body))
 }
 
-/// The time that a process needs to start and end, without doing anything.
+/// The time to start and end a process that does nothing.
 pub async fn start_and_end(times: usize) -> Result<Vec<Duration>> {
     let mut latencies = Vec::new();
     for _ in 0..times {

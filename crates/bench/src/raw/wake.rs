@@ -1,4 +1,4 @@
-//! The scheduler without our hub: waking one task, and handing the same thing to a thousand.
+//! The scheduler without the store's hub: waking one task, and a broadcast to a thousand.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 
 use crate::stats::Latencies;
 
-/// How many events come at once, as from a commit under load.
+/// Events per batch, as from a commit under load.
 const BATCH: usize = 64;
 
-/// How long after it was sent a message reaches another task.
+/// The time from sending a message to its arrival in another task.
 pub async fn one_task(count: usize, pause: Duration) -> Result<Latencies> {
     let (sender, mut receiver) = mpsc::unbounded_channel::<Instant>();
     let mut tasks = JoinSet::new();
@@ -32,7 +32,7 @@ pub async fn one_task(count: usize, pause: Duration) -> Result<Latencies> {
     Ok(tasks.join_next().await.transpose()?.unwrap_or_default())
 }
 
-/// Events per second that a plain broadcast channel hands to so many tasks.
+/// Events per second of a plain broadcast channel with this number of receivers.
 pub async fn broadcast(watchers: usize, events: usize) -> Result<f64> {
     let (sender, _) = broadcast::channel::<Arc<Bytes>>(events.next_power_of_two());
     let mut tasks = JoinSet::new();

@@ -1,4 +1,4 @@
-//! How long after a write was acknowledged its event arrives.
+//! Watch lag: the time from the acknowledgement of a write to its event.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,18 +9,18 @@ use store::Store;
 use tokio::task::JoinSet;
 
 use crate::args::Sizes;
-use crate::database::Bed;
+use crate::database::TestBed;
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::objects::Objects;
 use crate::raw::{postgres, wake};
 use crate::report::Outcome;
 use crate::stats::Latencies;
 
-/// Between two writes: a server that has some work, but no queue.
+/// The pause between two writes: some load, but no queue.
 pub const PAUSE: Duration = Duration::from_millis(1);
 
 /// Writer and watch on the same store.
-pub async fn within(bed: &Bed, sizes: Sizes) -> Result<Outcome> {
+pub async fn within(bed: &TestBed, sizes: Sizes) -> Result<Outcome> {
     let own = lag(&bed.store, &bed.store, &Objects::new("lag"), sizes.lags).await?;
     let limit = wake::one_task(sizes.lags, PAUSE).await?;
     Ok(Outcome::of(described(&own))
@@ -28,26 +28,26 @@ pub async fn within(bed: &Bed, sizes: Sizes) -> Result<Outcome> {
         .goal(Goal::Below(0.02)))
 }
 
-/// The watch on another store with the same database.
-pub async fn across(bed: &Bed, sizes: Sizes) -> Result<Outcome> {
+/// The watch on another store of the same database.
+pub async fn across(bed: &TestBed, sizes: Sizes) -> Result<Outcome> {
     let other = bed.second_store().await?;
     let own = lag(&bed.store, &other, &Objects::new("lag-across"), sizes.lags).await?;
     other.close().await;
-    let url = bed.url.as_deref().context("only PostgreSQL takes a second store")?;
+    let url = bed.url.as_deref().context("only PostgreSQL supports a second store")?;
     let limit = postgres::notifications(url, sizes.lags, PAUSE).await?;
     Ok(Outcome::of(described(&own))
         .beside(described(&limit), "raw NOTIFY to another session")
         .goal(Goal::Below(0.05)))
 }
 
-/// The tail as the figure, the median beside it.
+/// The tail as the figure, with the median as detail.
 pub fn described(latencies: &Latencies) -> Figure {
     Figure::time(latencies.percentile(99)).with(format!("p50 {}", show(latencies.median(), Unit::Time)))
 }
 
 async fn lag(writer: &Store, reader: &Store, objects: &Objects, count: usize) -> Result<Latencies> {
     let first = writer.write(vec![objects.create()]).await?;
-    let from = first.first().context("the store gave nothing for a write")?.revision;
+    let from = first.first().context("the store returned no result for a write")?.revision;
     let mut watch = reader.watch(objects.watch(), from).await?;
     let mut tasks: JoinSet<Result<HashMap<Revision, Instant>>> = JoinSet::new();
     tasks.spawn(async move {

@@ -1,4 +1,4 @@
-//! Lists of everything: in pages, and as one stream.
+//! Lists of all objects, in pages and as one stream.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,21 +8,21 @@ use store::{Position, Store, Write};
 use tokio::task::JoinSet;
 
 use crate::args::Sizes;
-use crate::database::Bed;
+use crate::database::TestBed;
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::machine;
 use crate::objects::Objects;
 use crate::report::Outcome;
 use crate::stats::median;
 
-/// Writes per transaction where many objects are made.
+/// Writes per transaction while objects are created.
 const TRANSACTION: usize = 1000;
 
-/// Transactions under way at once, so that one is made while another is committed.
-const UNDER_WAY: usize = 4;
+/// Concurrent transactions, so that one is built while another commits.
+const CONCURRENT: usize = 4;
 
 /// Fills the store and the raw table.
-pub async fn fill(bed: &Bed, count: usize) -> Result<Objects> {
+pub async fn fill(bed: &TestBed, count: usize) -> Result<Objects> {
     let objects = Arc::new(Objects::new("listed"));
     let make = Arc::clone(&objects);
     create(&bed.store, count, move |_| make.create()).await?;
@@ -30,7 +30,7 @@ pub async fn fill(bed: &Bed, count: usize) -> Result<Objects> {
     Ok(Arc::into_inner(objects).unwrap_or_else(|| Objects::new("listed")))
 }
 
-/// Writes many objects in large transactions.
+/// Creates objects in large transactions.
 pub async fn create(
     store: &Store,
     count: usize,
@@ -38,7 +38,7 @@ pub async fn create(
 ) -> Result<()> {
     let mut tasks = JoinSet::new();
     for first in (0..count).step_by(TRANSACTION) {
-        if tasks.len() == UNDER_WAY {
+        if tasks.len() == CONCURRENT {
             tasks.join_next().await.transpose()?.transpose()?;
         }
         let (store, make) = (store.clone(), make.clone());
@@ -53,16 +53,16 @@ pub async fn create(
     Ok(())
 }
 
-/// Page by page, each page as of the revision of the first, as a client with `limit` and `continue` does.
-pub async fn pages(bed: &Bed, objects: &Objects, sizes: Sizes) -> Result<Outcome> {
+/// Page by page at the revision of the first page, as a client with `limit` and `continue` does.
+pub async fn pages(bed: &TestBed, objects: &Objects, sizes: Sizes) -> Result<Outcome> {
     let (limit, own) = beside_raw(bed, objects, 500, sizes).await?;
     Ok(Outcome::of(Figure::time(own))
         .beside(Figure::time(limit), "raw rows read in order")
         .goal(Goal::Below(0.5)))
 }
 
-/// As large pages as the store gives.
-pub async fn stream(bed: &Bed, objects: &Objects, sizes: Sizes) -> Result<Outcome> {
+/// With the largest pages of the store.
+pub async fn stream(bed: &TestBed, objects: &Objects, sizes: Sizes) -> Result<Outcome> {
     let pid = std::process::id();
     machine::forget_peak(pid)?;
     let before = machine::resident(pid)?;
@@ -72,14 +72,14 @@ pub async fn stream(bed: &Bed, objects: &Objects, sizes: Sizes) -> Result<Outcom
         .beside(Figure::time(limit), "raw rows read in order"))
 }
 
-/// The time in seconds, for the raw table and for the store.
-async fn beside_raw(bed: &Bed, objects: &Objects, page: usize, sizes: Sizes) -> Result<(f64, f64)> {
+/// Seconds for the raw table and for the store.
+async fn beside_raw(bed: &TestBed, objects: &Objects, page: usize, sizes: Sizes) -> Result<(f64, f64)> {
     let (mut limits, mut own) = (Vec::new(), Vec::new());
     for _ in 0..sizes.rounds {
         let started = Instant::now();
         let bytes = bed.raw.read(sizes.list).await?;
         limits.push(started.elapsed().as_secs_f64());
-        ensure!(bytes == sizes.list * objects.size(), "the raw table is not whole");
+        ensure!(bytes == sizes.list * objects.size(), "the raw table is incomplete");
         let started = Instant::now();
         let listed = list(&bed.store, objects, page).await?;
         own.push(started.elapsed().as_secs_f64());

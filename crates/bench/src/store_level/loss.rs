@@ -1,4 +1,4 @@
-//! What watches cost writers: the same load with and without them, in turns.
+//! The cost of watches for writers: the same load with and without them, in turns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,32 +9,32 @@ use tokio::task::JoinSet;
 
 use super::writes::creates;
 use crate::args::Sizes;
-use crate::database::Bed;
+use crate::database::TestBed;
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::objects::Objects;
 use crate::report::Outcome;
 use crate::stats::median;
 
-/// How many watches there are.
+/// The number of watches.
 const WATCHERS: usize = 500;
 
-/// How often a slow watch takes what there is, at most.
+/// The minimum interval at which a slow watch reads.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The machine's moods last for seconds, so turns are short and many.
+/// The machine's speed varies within seconds, so turns are short and many.
 const TURNS_PER_ROUND: usize = 3;
 
-/// What the watches do.
+/// The behaviour of the watches.
 #[derive(Clone, Copy, Debug)]
 pub enum Watchers {
-    /// Nothing that is written concerns them.
+    /// No write matches them.
     Idle,
-    /// Everything that is written concerns them, but they take it seldom.
+    /// Every write matches them, but they read rarely.
     Slow,
 }
 
-/// The part of the throughput that is lost, in per cent.
-pub async fn loss(bed: &Bed, writers: usize, watchers: Watchers, sizes: Sizes) -> Result<Outcome> {
+/// The lost throughput in per cent.
+pub async fn loss(bed: &TestBed, writers: usize, watchers: Watchers, sizes: Sizes) -> Result<Outcome> {
     let objects = Arc::new(Objects::new(&format!("{watchers:?}-{writers}")));
     let stretch = sizes.stretch * 2 / 5;
     let (mut alone, mut beside, mut losses) = (Vec::new(), Vec::new(), Vec::new());
@@ -64,7 +64,7 @@ async fn watch(store: &Store, objects: &Objects, watchers: Watchers) -> Result<J
         let mut watch = store.watch(scope, from).await?;
         tasks.spawn(async move {
             if matches!(watchers, Watchers::Slow) {
-                // Not all at once.
+                // Spreads their reads over the interval.
                 tokio::time::sleep(SLOW * number as u32 / WATCHERS as u32).await;
             }
             while watch.next().await.is_ok() {

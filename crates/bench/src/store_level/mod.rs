@@ -1,4 +1,4 @@
-//! The store, called directly: one process, no network but that of PostgreSQL.
+//! The store, called directly: one process, no network except PostgreSQL's.
 
 mod lag;
 mod lists;
@@ -10,7 +10,7 @@ mod writes;
 use anyhow::Result;
 
 use crate::args::Sizes;
-use crate::database::{Bed, POSTGRES, PostgresServer, SQLITE_FILE, SQLITE_MEMORY};
+use crate::database::{POSTGRES, PostgresServer, SQLITE_FILE, SQLITE_MEMORY, TestBed};
 use crate::figure::sized;
 use crate::report::{Engine, Report, progress};
 
@@ -35,7 +35,7 @@ const LOSS: [(&str, usize, loss::Watchers); 4] = [
 const LAG: &str = "store watch lag, p99";
 const LAG_ACROSS: &str = "store watch lag across two stores, p99";
 
-/// Everything that was asked for, on every engine.
+/// Runs all selected measures on every engine.
 pub async fn run(report: &mut Report) {
     for engine in [SQLITE_MEMORY, SQLITE_FILE, POSTGRES] {
         if !report.wants_any(&all_measures(report.sizes), engine) {
@@ -70,8 +70,8 @@ fn selections_of(sizes: Sizes) -> [String; 2] {
 
 async fn on_engine(report: &mut Report, engine: Engine, server: Option<&PostgresServer>) {
     if engine == SQLITE_MEMORY {
-        // What a watch takes does not depend on the engine. It comes first, because memory that other measures have used
-        // and given back would hide it.
+        // The memory of a watch does not depend on the engine. It is measured first, because memory that
+        // other measures have freed would hide it.
         report.measure(MEMORY, engine, watches::memory(report.sizes)).await;
     }
     let done = writing(report, engine, server).await;
@@ -90,7 +90,7 @@ async fn writing(report: &mut Report, engine: Engine, server: Option<&PostgresSe
         return Ok(());
     }
     let sizes = report.sizes;
-    let bed = Bed::new(engine, server).await?;
+    let bed = TestBed::new(engine, server).await?;
     for (measure, writers) in CREATE {
         if writers == 1 {
             report.measure(measure, engine, writes::single(&bed, sizes)).await;
@@ -111,7 +111,7 @@ async fn watching(report: &mut Report, engine: Engine, server: Option<&PostgresS
         return Ok(());
     }
     let sizes = report.sizes;
-    let bed = Bed::new(engine, server).await?;
+    let bed = TestBed::new(engine, server).await?;
     report.measure(LAG, engine, lag::within(&bed, sizes)).await;
     if engine == POSTGRES {
         report.measure(LAG_ACROSS, engine, lag::across(&bed, sizes)).await;
@@ -129,7 +129,7 @@ async fn listing(report: &mut Report, engine: Engine, server: Option<&PostgresSe
     if !report.wants_any(&[&pages, &stream], engine) {
         return Ok(());
     }
-    let bed = Bed::new(engine, server).await?;
+    let bed = TestBed::new(engine, server).await?;
     progress(&format!("         writing {} objects on {}", sizes.list, engine.name));
     let objects = lists::fill(&bed, sizes.list).await?;
     report.measure(&pages, engine, lists::pages(&bed, &objects, sizes)).await;
@@ -138,14 +138,14 @@ async fn listing(report: &mut Report, engine: Engine, server: Option<&PostgresSe
 }
 
 async fn selecting(report: &mut Report, engine: Engine, server: Option<&PostgresServer>) -> Result<()> {
-    // A million objects in memory would say nothing about the file, and take a gigabyte.
+    // A million objects in memory would show nothing about the file, and take a gigabyte.
     let sensible = engine != SQLITE_MEMORY || report.args.quick;
     let sizes = report.sizes;
     let [by_label, by_field] = selections_of(sizes);
     if !sensible || !report.wants_any(&[&by_label, &by_field], engine) {
         return Ok(());
     }
-    let bed = Bed::new(engine, server).await?;
+    let bed = TestBed::new(engine, server).await?;
     progress(&format!("         writing {} objects on {}", sizes.select, engine.name));
     let objects = selections::fill(&bed, sizes.select).await?;
     report.measure(&by_label, engine, selections::by_label(&bed, &objects)).await;

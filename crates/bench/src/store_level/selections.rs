@@ -1,4 +1,4 @@
-//! One object among very many, found by what it says.
+//! Selection of one object among very many, by label and by field.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,23 +8,23 @@ use model::selector::Target;
 use store::ListQuery;
 
 use super::lists;
-use crate::database::Bed;
+use crate::database::TestBed;
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::objects::Objects;
 use crate::report::Outcome;
 use crate::stats::Latencies;
 
-/// Small, so that a million are made within a minute.
+/// Small, so that a million objects are created within a minute.
 const PAYLOAD: usize = 100;
 
-/// How often it is looked for.
+/// The number of selections.
 const TRIES: usize = 500;
 
 const LABEL: &str = "picked";
 const FIELD: &str = "spec.picked";
 
-/// Fills the store; the object in the middle is the one.
-pub async fn fill(bed: &Bed, count: usize) -> Result<Objects> {
+/// Fills the store; only the object in the middle matches.
+pub async fn fill(bed: &TestBed, count: usize) -> Result<Objects> {
     let objects = Arc::new(Objects::sized("selected", PAYLOAD));
     let make = Arc::clone(&objects);
     lists::create(&bed.store, count, move |number| {
@@ -37,17 +37,17 @@ pub async fn fill(bed: &Bed, count: usize) -> Result<Objects> {
     Ok(Arc::into_inner(objects).unwrap_or_else(|| Objects::new("selected")))
 }
 
-/// By a label.
-pub async fn by_label(bed: &Bed, objects: &Objects) -> Result<Outcome> {
+/// Selects by a label.
+pub async fn by_label(bed: &TestBed, objects: &Objects) -> Result<Outcome> {
     one(bed, &objects.select(Target::Label, LABEL, "yes")).await
 }
 
-/// By a field.
-pub async fn by_field(bed: &Bed, objects: &Objects) -> Result<Outcome> {
+/// Selects by a field.
+pub async fn by_field(bed: &TestBed, objects: &Objects) -> Result<Outcome> {
     one(bed, &objects.select(Target::Field, FIELD, "yes")).await
 }
 
-async fn one(bed: &Bed, query: &ListQuery) -> Result<Outcome> {
+async fn one(bed: &TestBed, query: &ListQuery) -> Result<Outcome> {
     let mut latencies = Latencies::default();
     for _ in 0..TRIES {
         let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Many watches: what each event costs to deliver, and what a watch costs that waits.
+//! Many watches: the cost of delivering an event, and the memory of an idle watch.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use store::{Store, Watch, Write};
 use tokio::task::JoinSet;
 
 use crate::args::Sizes;
-use crate::database::{Bed, SQLITE_MEMORY};
+use crate::database::{SQLITE_MEMORY, TestBed};
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::machine;
 use crate::objects::Objects;
@@ -17,11 +17,11 @@ use crate::raw::wake;
 use crate::report::Outcome;
 use crate::stats::in_turns;
 
-/// Writers that make the events.
+/// Writers that produce the events.
 const WRITERS: usize = 64;
 
-/// Every watch gets every event, in the encoding that all share.
-pub async fn fan_out(bed: &Bed, sizes: Sizes) -> Result<Outcome> {
+/// Every watch receives every event in a shared encoding.
+pub async fn fan_out(bed: &TestBed, sizes: Sizes) -> Result<Outcome> {
     let objects = Arc::new(Objects::new("fan-out"));
     let mut writes_per_second = 0.0;
     let (limit, own) = in_turns(
@@ -40,7 +40,7 @@ pub async fn fan_out(bed: &Bed, sizes: Sizes) -> Result<Outcome> {
         .goal(Goal::AtLeast(500_000.0)))
 }
 
-/// Seconds from the first write until every watch has every event.
+/// Seconds from the first write until every watch has received every event.
 async fn deliver(store: &Store, objects: &Arc<Objects>, sizes: Sizes) -> Result<f64> {
     let from = store.clock().await?.current;
     let mut tasks: JoinSet<Result<()>> = JoinSet::new();
@@ -68,7 +68,7 @@ async fn receive(mut watch: Watch, events: usize) -> Result<()> {
     let mut received = 0;
     while received < events {
         for event in watch.next().await? {
-            // As the API does: one encoding for all.
+            // One encoding for all, as in the API server.
             let frame = event.change.frame(0, |change| Bytes::clone(&change.value));
             ensure!(!frame.is_empty(), "an event is empty");
             received += 1;
@@ -77,9 +77,9 @@ async fn receive(mut watch: Watch, events: usize) -> Result<()> {
     Ok(())
 }
 
-/// What a thousand watches that wait add to the process.
+/// The process memory of a thousand idle watches.
 pub async fn memory(sizes: Sizes) -> Result<Outcome> {
-    let bed = Bed::new(SQLITE_MEMORY, None).await?;
+    let bed = TestBed::new(SQLITE_MEMORY, None).await?;
     let objects = Objects::new("idle");
     let from =
         bed.store.write(vec![objects.create()]).await?.first().map_or_else(Default::default, |w| w.revision);
@@ -90,7 +90,7 @@ pub async fn memory(sizes: Sizes) -> Result<Outcome> {
         let mut watch = bed.store.watch(objects.idle_watch(number), from).await?;
         tasks.spawn(async move { watch.next().await.map(|events| events.len()) });
     }
-    // A write that concerns none of them shows that all are in place.
+    // A write that matches none of them shows that all are registered.
     bed.store.write(vec![objects.create() as Write]).await?;
     let each = (machine::resident(pid)? - before) / sizes.watchers as f64;
     ensure!(tasks.try_join_next().is_none(), "a watch that should be idle was woken");

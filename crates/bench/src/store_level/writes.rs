@@ -9,15 +9,15 @@ use store::{Precondition, Store, Write};
 use tokio::task::JoinSet;
 
 use crate::args::Sizes;
-use crate::database::{Bed, POSTGRES, SQLITE_FILE};
+use crate::database::{POSTGRES, SQLITE_FILE, TestBed};
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::machine;
 use crate::objects::Objects;
 use crate::report::{Engine, Outcome};
 use crate::stats::{Latencies, in_turns, latencies_in_turns};
 
-/// One writer, which waits for each write.
-pub async fn single(bed: &Bed, sizes: Sizes) -> Result<Outcome> {
+/// One writer that waits for each write.
+pub async fn single(bed: &TestBed, sizes: Sizes) -> Result<Outcome> {
     let objects = Objects::new("single");
     let (limit, own) = latencies_in_turns(
         sizes.rounds,
@@ -30,7 +30,7 @@ pub async fn single(bed: &Bed, sizes: Sizes) -> Result<Outcome> {
         .goal(Goal::LimitPlus(0.000_5)))
 }
 
-/// The median as the figure, the tail and the rate beside it.
+/// The median as the figure, with tail and rate as detail.
 pub fn described(latencies: &Latencies) -> Figure {
     let tail = show(latencies.percentile(99), Unit::Time);
     let rate = show(latencies.per_second(), Unit::Rate);
@@ -50,7 +50,7 @@ async fn one_by_one(store: &Store, objects: &Objects, stretch: Duration) -> Resu
 }
 
 /// Many writers, each of which waits for its write.
-pub async fn concurrent(bed: &Bed, engine: Engine, writers: usize, sizes: Sizes) -> Result<Outcome> {
+pub async fn concurrent(bed: &TestBed, engine: Engine, writers: usize, sizes: Sizes) -> Result<Outcome> {
     let objects = Arc::new(Objects::new(&format!("by{writers}")));
     let mut cost = Cost::default();
     let (limit, own) = in_turns(
@@ -64,7 +64,8 @@ pub async fn concurrent(bed: &Bed, engine: Engine, writers: usize, sizes: Sizes)
         .goal(durable_writes(engine)))
 }
 
-/// Processor time of this process, per write. It says more than the rate where other programs want the processor too.
+/// Processor time of this process per write. It is more reliable than the rate while other programs use the
+/// processor.
 #[derive(Default)]
 struct Cost {
     seconds: f64,
@@ -72,7 +73,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Does some writing, whose rate is known afterwards.
+    /// Measures the processor time of some writes, whose rate is known afterwards.
     async fn of(&mut self, writing: impl Future<Output = Result<f64>>) -> Result<f64> {
         let pid = std::process::id();
         let (before, begin) = (machine::cpu_seconds(pid)?, Instant::now());
@@ -98,7 +99,7 @@ fn durable_writes(engine: Engine) -> Goal {
     }
 }
 
-/// Creates per second by so many writers.
+/// Creates per second with this number of writers.
 pub async fn creates(
     store: &Store,
     objects: &Arc<Objects>,
@@ -121,8 +122,8 @@ pub async fn creates(
     rate(tasks, begin).await
 }
 
-/// Many writers, each of which changes an object of its own and says which version it saw.
-pub async fn updates(bed: &Bed, engine: Engine, writers: usize, sizes: Sizes) -> Result<Outcome> {
+/// Many writers, each of which updates its own object with a revision precondition.
+pub async fn updates(bed: &TestBed, engine: Engine, writers: usize, sizes: Sizes) -> Result<Outcome> {
     let objects = Arc::new(Objects::new(&format!("changed-by{writers}")));
     let mut cost = Cost::default();
     let (limit, own) = in_turns(
@@ -158,7 +159,7 @@ async fn swaps(store: &Store, objects: &Arc<Objects>, writers: usize, stretch: D
 }
 
 async fn write(store: &Store, write: Write) -> Result<store::Written> {
-    store.write(vec![write]).await?.pop().context("the store gave nothing for a write")
+    store.write(vec![write]).await?.pop().context("the store returned no result for a write")
 }
 
 async fn rate(mut tasks: JoinSet<Result<usize>>, begin: Instant) -> Result<f64> {

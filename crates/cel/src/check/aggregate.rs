@@ -1,9 +1,9 @@
-//! Lists, maps and objects that an expression writes out.
+//! Type check of list, map and object literals.
 
 use super::{Checker, unify::most_general};
 use crate::{
     Type,
-    syntax::{Entry, Expr, ExprId, FieldInit},
+    syntax::{Expr, ExprId, FieldInit, MapEntry},
 };
 
 impl Checker<'_> {
@@ -17,7 +17,7 @@ impl Checker<'_> {
         Type::list(common.unwrap_or_else(|| self.bindings.fresh()))
     }
 
-    pub(super) fn map(&mut self, entries: &mut [Entry]) -> Type {
+    pub(super) fn map(&mut self, entries: &mut [MapEntry]) -> Type {
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             self.check(&mut entry.key);
@@ -31,7 +31,7 @@ impl Checker<'_> {
         Type::map(key, values.unwrap_or_else(|| self.bindings.fresh()))
     }
 
-    /// The type that an item or value adds: of an optional one, what it holds.
+    /// The type of an item or value; for an optional one, the type inside.
     fn entry_type(&mut self, expr: &Expr, is_optional: bool) -> Type {
         let ty = self.ty(expr).clone();
         if !is_optional {
@@ -48,7 +48,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What two parts have in common. Parts of different types are refused later, where no function wants them.
+    /// The common type of two items. Items of different types become `dyn`; the validator reports them later.
     fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else { return current };
         if self.bindings.assignable(&previous, &current) {
@@ -58,7 +58,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn object(&mut self, id: ExprId, name: &mut String, fields: &mut [FieldInit]) -> Type {
-        let Some(ty) = self.env.base.named_type(name.strip_prefix('.').unwrap_or(name)) else {
+        let Some(ty) = self.env.libraries.named_type(name.strip_prefix('.').unwrap_or(name)) else {
             let is_variable = self.look_up(name).is_some();
             if is_variable {
                 self.error(id, format!("'{name}' is not a type"));
@@ -74,7 +74,7 @@ impl Checker<'_> {
         *name = object.name.to_string();
         for init in fields {
             self.check(&mut init.value);
-            if self.env.base.is_open(&object.name) {
+            if self.env.libraries.is_open(&object.name) {
                 self.entry_type(&init.value, init.is_optional);
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Calls: which function a name is, and which of its overloads take the arguments.
+//! Overload resolution of calls.
 
 use super::{Checker, Reference, unify::instantiate};
 use crate::{
@@ -29,7 +29,7 @@ impl Checker<'_> {
                     }
                 };
             };
-            // The receiver is part of the function's name, and no value.
+            // The receiver is part of a qualified function name and not a value.
             *target = None;
             *function = name.to_owned();
             return self.resolve(id, name, None, args);
@@ -48,10 +48,10 @@ impl Checker<'_> {
 
     fn function(&self, name: &str) -> Option<&'static str> {
         let name = name.strip_prefix('.').unwrap_or(name);
-        self.env.base.functions.get_key_value(name).map(|(name, _)| *name)
+        self.env.libraries.functions.get_key_value(name).map(|(name, _)| *name)
     }
 
-    /// `a.?b`: like a selection, with a result that may be missing.
+    /// Checks `a.?b`: a selection with an optional result.
     fn optional_select(&mut self, id: ExprId, args: &mut [Expr]) -> Type {
         let [operand, field] = args else { return Type::Error };
         let ExprKind::Literal(Literal::String(name)) = &field.kind else { return Type::Error };
@@ -66,7 +66,7 @@ impl Checker<'_> {
         }
         let types: Vec<Type> = receiver.into_iter().chain(args).map(|arg| self.ty(arg).clone()).collect();
         let is_member = receiver.is_some();
-        let overloads = &self.env.base.functions[name];
+        let overloads = &self.env.libraries.functions[name];
         let (mut fitting, mut result): (Vec<usize>, Option<Type>) = (Vec::new(), None);
         for (index, overload) in overloads.iter().enumerate() {
             if overload.is_member != is_member || overload.params.len() != types.len() {

@@ -1,15 +1,15 @@
-//! Constants that only a function understands, and literals whose parts must be of one type.
+//! Validation of constant arguments, and of literals that must have items of one type.
 
 use super::{Checked, Reference};
 use crate::{
-    Duration, Env, Issue, Site, Timestamp, Type, pattern,
+    CallSite, Duration, Env, Issue, Timestamp, Type, pattern,
     syntax::{Expr, ExprId, ExprKind, Literal},
 };
 
-/// The function whose list of arguments may have items of many types.
+/// The function whose argument list may have items of different types.
 const FORMAT: &str = "format";
 
-/// Finds what would fail whenever it is evaluated.
+/// Finds errors that every evaluation would run into.
 pub(super) fn validate(checked: &Checked, env: &Env) -> Vec<Issue> {
     let mut validator = Validator { checked, env, issues: Vec::new() };
     validator.visit(&checked.ast.root, false);
@@ -57,11 +57,11 @@ impl Validator<'_> {
         self.issues.push(Issue { position, message });
     }
 
-    /// What the overloads of a call say about it.
+    /// Collects the errors that the validators of the called overloads report.
     fn call_site(&mut self, expr: &Expr, target: Option<&Expr>, args: &[Expr]) {
         let Some(Reference::Overloads(name, indexes)) = self.checked.reference(expr) else { return };
-        let overloads = &self.env.base.functions[name];
-        let site = Site { id: expr.id, target, args, types: &self.checked.types };
+        let overloads = &self.env.libraries.functions[name];
+        let site = CallSite { id: expr.id, target, args, types: &self.checked.types };
         for validate in indexes.iter().filter_map(|index| overloads[*index].validate) {
             for (id, message) in validate(&site) {
                 self.error(id, message);

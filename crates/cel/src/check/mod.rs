@@ -1,4 +1,4 @@
-//! Gives every node a type and finds what names and calls refer to.
+//! The type checker: assigns a type to every node and resolves names and calls.
 
 mod aggregate;
 mod call;
@@ -13,23 +13,23 @@ use crate::{
     syntax::{Ast, Comprehension, Expr, ExprId, ExprKind, Literal},
 };
 
-/// A tree whose nodes have types.
+/// A type-checked AST.
 pub(crate) struct Checked {
     pub ast: Ast,
-    /// The type of each node, by its number.
+    /// The type of each node, by id.
     pub types: Vec<Type>,
-    /// What nodes refer to, by their number.
+    /// The reference of each node, by id.
     pub references: Vec<Option<Reference>>,
 }
 
-/// What a name or a call refers to.
+/// The referent of a name or a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Reference {
-    /// A variable, declared or of a loop: the node has its whole name.
+    /// A variable, declared or of a comprehension: the node has its full name.
     Variable,
-    /// The name of a type.
+    /// A type name.
     Type(Type),
-    /// A function, with those of its overloads that fit.
+    /// A function with its matching overloads.
     Overloads(&'static str, Vec<usize>),
 }
 
@@ -43,12 +43,12 @@ impl Checked {
     }
 }
 
-/// Checks a tree in an environment.
+/// Type-checks an AST in an environment.
 pub(crate) fn check(source: &str, mut ast: Ast, env: &Env) -> Result<Checked, Issues> {
     let count = ast.positions.len();
-    let dotted = env.base.types.keys().map(String::as_str).chain(env.variables.iter().map(|v| &*v.name));
+    let dotted = env.libraries.types.keys().map(String::as_str).chain(env.variables.iter().map(|v| &*v.name));
     let dotted_roots = dotted.filter_map(|name| name.split_once('.').map(|(root, _)| root));
-    let dotted_roots = dotted_roots.chain(env.base.open_types.iter().copied()).collect();
+    let dotted_roots = dotted_roots.chain(env.libraries.open_types.iter().copied()).collect();
     let mut checker = Checker {
         env,
         positions: &ast.positions,
@@ -76,10 +76,10 @@ struct Checker<'e> {
     types: Vec<Type>,
     references: Vec<Option<Reference>>,
     bindings: Bindings,
-    /// Variables of loops, the innermost last.
+    /// Comprehension variables, innermost last.
     locals: Vec<(String, Type)>,
     issues: Vec<Issue>,
-    /// The first parts of names with dots, so that other chains of selections are not looked up.
+    /// The first parts of qualified names, so that other chains of selections are not looked up.
     dotted_roots: HashSet<&'e str>,
 }
 
@@ -116,7 +116,7 @@ impl Checker<'_> {
         self.error(id, format!("expected type '{expected}' but found '{found}'"));
     }
 
-    /// What a name stands for: a variable of a loop, a declared one, or a type.
+    /// Resolves a name: a comprehension variable, a declared variable, or a type.
     fn look_up(&self, name: &str) -> Option<(Type, Reference)> {
         let name = name.strip_prefix('.').unwrap_or(name);
         if let Some((_, ty)) = self.locals.iter().rev().find(|(local, _)| local == name) {
@@ -125,7 +125,7 @@ impl Checker<'_> {
         if let Some(variable) = self.env.variables.iter().rev().find(|variable| &*variable.name == name) {
             return Some((variable.ty.clone(), Reference::Variable));
         }
-        let ty = self.env.base.named_type(name)?;
+        let ty = self.env.libraries.named_type(name)?;
         Some((Type::type_of(ty.clone()), Reference::Type(ty)))
     }
 
@@ -142,7 +142,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// A selection, unless the whole chain is a name with dots.
+    /// Checks a selection, or a chain of selections that is a qualified name.
     fn select(&mut self, expr: &mut Expr) -> Type {
         if let Some(ty) = self.dotted_name(expr) {
             return ty;
@@ -175,7 +175,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a field of an operand, which is checked on the way.
+    /// The type of a field of an operand, which is checked first.
     fn field_type(&mut self, id: ExprId, operand: &mut Expr, field: &str, is_optional: bool) -> Type {
         self.check(operand);
         let operand_type = self.bindings.substitute(self.ty(operand), false);
@@ -187,7 +187,7 @@ impl Checker<'_> {
             Type::Map(pair) => pair.1.clone(),
             Type::Object(object) => match object.fields.get(field) {
                 Some(field) => field.declared.ty.clone(),
-                None if self.env.base.is_open(&object.name) => Type::Dyn,
+                None if self.env.libraries.is_open(&object.name) => Type::Dyn,
                 None => {
                     self.error(id, format!("undefined field '{field}'"));
                     Type::Error

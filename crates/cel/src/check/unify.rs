@@ -1,19 +1,19 @@
-//! Which types go where: variables of types get bound on the way, and unbound if it does not work out.
+//! Unification of types: binds type variables, and reverts the bindings if types do not match.
 
 use std::sync::Arc;
 
 use crate::{OpaqueType, Type};
 
-/// What variables of types stand for.
+/// The bindings of type variables.
 #[derive(Default)]
 pub(super) struct Bindings {
     bound: Vec<Option<Type>>,
-    /// What was bound before, in the order of the changes.
+    /// The previous bindings, in the order of changes.
     trail: Vec<(u32, Option<Type>)>,
 }
 
 impl Bindings {
-    /// A variable that stands for nothing yet.
+    /// A new unbound variable.
     pub fn fresh(&mut self) -> Type {
         let number = u32::try_from(self.bound.len()).expect("the number of nodes is limited");
         self.bound.push(None);
@@ -34,7 +34,7 @@ impl Bindings {
         self.all_assignable(std::iter::once((from, to)))
     }
 
-    /// Whether that holds for all of these pairs.
+    /// Whether all pairs are assignable.
     pub fn all_assignable<'t>(&mut self, pairs: impl Iterator<Item = (&'t Type, &'t Type)>) -> bool {
         self.trail.clear();
         for (from, to) in pairs {
@@ -78,7 +78,7 @@ impl Bindings {
         }
     }
 
-    /// Whether a type can stand for a variable, and whether the variable stood for something already.
+    /// Whether a type can be bound to a variable, and whether the variable was bound before.
     fn substitution(&mut self, ty: &Type, variable: u32) -> (bool, bool) {
         if *ty == Type::Variable(variable) {
             return (true, true);
@@ -114,7 +114,7 @@ impl Bindings {
         }
     }
 
-    /// The type with its variables replaced; those that stand for nothing stay, or become `dyn`.
+    /// Replaces the variables of a type; unbound ones stay, or become `dyn` if `is_final`.
     pub fn substitute(&self, ty: &Type, is_final: bool) -> Type {
         let inner = |ty: &Type| self.substitute(ty, is_final);
         match ty {
@@ -140,7 +140,7 @@ fn is_nullable(ty: &Type) -> bool {
     matches!(ty, Null | Opaque(_) | Object(_) | Duration | Timestamp | Wrapper(_))
 }
 
-/// The one of two types that more values have.
+/// The more general one of two types.
 pub(super) fn most_general<'t>(one: &'t Type, two: &'t Type) -> &'t Type {
     if is_equal_or_less_specific(one, two) { one } else { two }
 }
@@ -163,7 +163,7 @@ fn is_equal_or_less_specific(one: &Type, two: &Type) -> bool {
     }
 }
 
-/// A signature's types with its parameters replaced by variables of their own.
+/// Replaces the parameters of a signature by new variables.
 pub(super) fn instantiate(types: &[Type], bindings: &mut Bindings) -> Vec<Type> {
     let mut known = Vec::new();
     types.iter().map(|ty| replace_params(ty, bindings, &mut known)).collect()

@@ -1,4 +1,4 @@
-//! What an expression may cost, from its tree and from what is declared of the variables.
+//! Cost estimates of expressions, from the AST and the declared sizes of variables.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     syntax::{ACCUMULATOR, Comprehension, Expr, ExprKind, Literal, operators},
 };
 
-/// What evaluating a checked expression may cost.
+/// Estimates the cost of evaluating a checked expression.
 pub(crate) fn estimate(checked: &Checked, env: &Env) -> CostEstimate {
     let count = checked.types.len();
     let mut estimator = Estimator {
@@ -26,7 +26,7 @@ pub(crate) fn estimate(checked: &Checked, env: &Env) -> CostEstimate {
     estimator.cost(&checked.ast.root)
 }
 
-/// The sizes of the keys and values of a list or map that the expression makes.
+/// The sizes of keys and values of a list or map that the expression creates.
 #[derive(Clone, Copy)]
 pub(super) struct EntrySize {
     is_list: bool,
@@ -40,7 +40,7 @@ impl EntrySize {
     }
 }
 
-/// What is known of a variable of a loop.
+/// The known path and size of a comprehension variable.
 struct Local {
     path: Vec<String>,
     size: Option<SizeEstimate>,
@@ -177,14 +177,14 @@ impl<'e> Estimator<'e> {
     fn overloads(&self, expr: &Expr) -> Option<Vec<&'e Arc<Overload>>> {
         match self.checked.reference(expr)? {
             Reference::Overloads(name, indexes) => {
-                let all = &self.env.base.functions[name];
+                let all = &self.env.libraries.functions[name];
                 Some(indexes.iter().map(|index| &all[*index]).collect())
             }
             _ => None,
         }
     }
 
-    /// `a.?b` has no overload: it costs one and its parts.
+    /// Estimates `a.?b`, which has no overload: one plus its operands.
     fn optional_select(
         &mut self,
         expr: &'e Expr,
@@ -200,7 +200,7 @@ impl<'e> Estimator<'e> {
         arg_costs.iter().fold(ONE, |sum, cost| sum.plus(*cost))
     }
 
-    /// What a call may cost: as the overload says, then the libraries, then the language.
+    /// Estimates a call: by its overload, then by the libraries, then by the language's own rules.
     fn function_cost(&mut self, call: &FunctionCall<'e, '_>, arg_costs: &[CostEstimate]) -> CallEstimate {
         let args_cost = arg_costs.iter().fold(CostEstimate::default(), |sum, cost| sum.plus(*cost));
         let asked = EstimateCall {
@@ -209,7 +209,7 @@ impl<'e> Estimator<'e> {
             args: call.args,
             sizes: self.env,
         };
-        let of_function = self.env.base.estimates.get(call.function).copied();
+        let of_function = self.env.libraries.estimates.get(call.function).copied();
         let said = [call.overload.estimate, of_function].into_iter().flatten().find_map(|said| said(&asked));
         if let Some(said) = said {
             return CallEstimate { cost: said.cost.plus(args_cost), ..said };
@@ -234,7 +234,7 @@ impl<'e> Estimator<'e> {
         }
     }
 
-    /// A result that has the entries of both its last operands has entries of either size.
+    /// A call that concatenates its last two operands has entries of either size.
     fn join_entries(&mut self, call: &FunctionCall<'e, '_>) {
         let entry = |index: usize| {
             let expr = call.args.get(call.args.len().checked_sub(index)?)?.expr?;
@@ -291,7 +291,7 @@ impl<'e> Estimator<'e> {
         self.locals.entry(name).or_default().push(local);
     }
 
-    /// A variable that goes through a list or a map.
+    /// Adds the comprehension variable of a list or map.
     fn push_entry(&mut self, name: &'e str, range: &'e Expr, part: Part) {
         let entry = self.entry_size(range);
         let is_list = match entry {
@@ -371,7 +371,7 @@ struct FunctionCall<'e, 'c> {
     args: &'c [CostNode<'e>],
 }
 
-/// What a variable of a loop goes through.
+/// The part of an entry that a comprehension variable holds.
 #[derive(Clone, Copy)]
 enum Part {
     Key,
@@ -380,7 +380,7 @@ enum Part {
     Single,
 }
 
-/// Where no item has been seen: less than anything, or nothing if there are no items.
+/// The neutral size for a union over items; zero if there are no items.
 fn nothing_yet(is_empty: bool) -> SizeEstimate {
     SizeEstimate { min: if is_empty { 0 } else { u64::MAX }, max: 0 }
 }
@@ -391,7 +391,7 @@ fn is_bind(fold: &Comprehension) -> bool {
         && fold.accumulator != "__result__"
 }
 
-/// The size that a literal shows.
+/// The size of a literal.
 fn literal_size(expr: &Expr) -> Option<SizeEstimate> {
     let size = match &expr.kind {
         ExprKind::Literal(Literal::String(text)) => text.chars().count(),
@@ -404,8 +404,8 @@ fn literal_size(expr: &Expr) -> Option<SizeEstimate> {
     Some(SizeEstimate::fixed(size as u64))
 }
 
-/// Variables with declarations know how large their parts may be. A path that begins nowhere (with the items of a list
-/// that was computed) is taken for one of the first such variable, as Kubernetes does.
+/// Declared sizes of variables. A path without a variable (the items of a computed list) is resolved in the
+/// first declared variable, as in Kubernetes.
 impl Sizes for Env {
     fn size(&self, path: &[String]) -> Option<SizeEstimate> {
         let (root, steps) = path.split_first()?;
@@ -418,7 +418,7 @@ impl Sizes for Env {
                 "@keys" => declared.key.as_deref()?,
                 field => match &declared.ty {
                     Type::Object(object) => &*object.fields.get(field)?.declared,
-                    // Whatever the values are, they have one size.
+                    // The values are of unknown type but have one declared size.
                     Type::Map(pair) if pair.1 == Type::Any => declared.item.as_deref()?,
                     _ => return None,
                 },

@@ -1,4 +1,4 @@
-//! What the language's own functions may cost, where that is not one.
+//! Cost estimates of the language's own functions, where they are not one.
 
 use super::{
     CallEstimate, CostEstimate, CostNode, EstimateCall, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR,
@@ -13,7 +13,7 @@ fn walked(size: SizeEstimate) -> CostEstimate {
     size.cost(STRING_TRAVERSAL_FACTOR)
 }
 
-/// The cost of a call without that of its arguments, if it is one of those that depend on sizes.
+/// Estimates a call without its arguments, if its cost depends on sizes.
 pub(super) fn estimate(call: &EstimateCall<'_>) -> Option<CallEstimate> {
     match (call.overload, call.target, call.args) {
         ("string_format", Some(target), _) => Some(CallEstimate::of(walked(size(target)))),

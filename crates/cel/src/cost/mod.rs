@@ -1,4 +1,4 @@
-//! What an expression may cost before it is run, and what a run has cost.
+//! Cost estimates before an evaluation, and actual costs of an evaluation.
 
 mod estimate;
 mod functions;
@@ -8,15 +8,15 @@ pub(crate) use self::estimate::estimate;
 pub use self::range::{CallEstimate, CostEstimate, SizeEstimate};
 use crate::{Type, Value, syntax::Expr};
 
-/// What a traversed character costs.
+/// The cost per traversed character.
 pub const STRING_TRAVERSAL_FACTOR: f64 = 0.1;
-/// What a character of a regular expression costs.
+/// The cost per character of a regular expression.
 pub const REGEX_LENGTH_FACTOR: f64 = 0.25;
-/// What making a list costs.
+/// The cost of creating a list.
 pub const LIST_CREATE: u64 = 10;
-/// What making a map costs.
+/// The cost of creating a map.
 pub const MAP_CREATE: u64 = 30;
-/// What making an object costs.
+/// The cost of creating an object.
 pub const STRUCT_CREATE: u64 = 40;
 
 /// Whether an overload compares two values up to the end of the shorter one.
@@ -36,60 +36,60 @@ pub(crate) fn compares(overload: &str) -> bool {
     )
 }
 
-/// Estimates a call, or leaves it to the rules that come after.
+/// Estimates a call; `None` defers to the next rule.
 pub type Estimate = fn(&EstimateCall<'_>) -> Option<CallEstimate>;
 
-/// What a call has cost, or nothing to leave it to the rules that come after.
+/// The actual cost of a call; `None` defers to the next rule.
 pub type RuntimeCost = fn(&RuntimeCall<'_, '_>) -> Option<u64>;
 
-/// A call whose cost is asked for before it runs.
+/// A call to estimate.
 pub struct EstimateCall<'e> {
-    /// The overload that may be called.
+    /// The overload.
     pub overload: &'e str,
-    /// The receiver, if it is called as a member.
+    /// The receiver of a member call.
     pub target: Option<&'e CostNode<'e>>,
     /// The arguments without the receiver.
     pub args: &'e [CostNode<'e>],
-    /// What is known about sizes.
+    /// The declared sizes.
     pub sizes: &'e dyn Sizes,
 }
 
-/// A part of an expression, as estimates see it.
+/// An operand of a call to estimate.
 pub struct CostNode<'e> {
-    /// Where it stands in the declared variables: the variable, then fields, `@items`, `@keys` or `@values`. Empty if
-    /// it is not part of one.
+    /// The path in the declared variables: the variable, then fields, `@items`, `@keys` or `@values`. Empty
+    /// if the operand is not part of a variable.
     pub path: Vec<String>,
     /// Its type.
     pub ty: Type,
-    /// The expression, unless it is an item of a list that is not written out.
+    /// The expression, unless it is an item of a list that is no literal.
     pub expr: Option<&'e Expr>,
-    /// Its size where the expression or the declarations tell it.
+    /// The size, if the expression or the declarations determine it.
     pub computed_size: Option<SizeEstimate>,
 }
 
-/// Knows how large values may be.
+/// Declared sizes of values.
 pub trait Sizes {
-    /// The size of what stands at a path of the declared variables.
+    /// The size of the value at a path of the declared variables.
     fn size(&self, path: &[String]) -> Option<SizeEstimate>;
 }
 
-/// A call that has run.
+/// A call that was evaluated.
 pub struct RuntimeCall<'c, 'a> {
-    /// The overload; empty if only the values decided which one it was.
+    /// The overload; empty if it was chosen by the argument values.
     pub overload: &'c str,
-    /// The arguments; the receiver comes first.
+    /// The arguments, receiver first.
     pub args: &'c [Value<'a>],
-    /// What came out.
+    /// The result.
     pub result: &'c Value<'a>,
 }
 
 impl EstimateCall<'_> {
-    /// The size of a node, or everything if nothing is known.
+    /// The size of an operand, or an unbounded size.
     pub fn size(&self, node: &CostNode<'_>) -> SizeEstimate {
         node.computed_size.or_else(|| self.sizes.size(&node.path)).unwrap_or(SizeEstimate::UNKNOWN)
     }
 
-    /// The items of a list, as a node.
+    /// The items of a list, as an operand.
     pub fn items<'n>(&self, list: &CostNode<'n>) -> Option<CostNode<'n>> {
         let item = list.ty.params().first()?.clone();
         let mut path = list.path.clone();

@@ -1,101 +1,101 @@
-//! Ranges of sizes and costs; nothing overflows, it only becomes the greatest number.
+//! Ranges of sizes and costs; arithmetic saturates.
 
-/// The least and the greatest size that a value can have.
+/// The minimum and maximum size of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeEstimate {
-    /// The least.
+    /// The minimum.
     pub min: u64,
-    /// The greatest.
+    /// The maximum.
     pub max: u64,
 }
 
-/// The least and the greatest cost of an evaluation.
+/// The minimum and maximum cost of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CostEstimate {
-    /// The least.
+    /// The minimum.
     pub min: u64,
-    /// The greatest.
+    /// The maximum.
     pub max: u64,
 }
 
-/// What a call may cost, and how large its result may be, where that is known.
+/// The cost of a call, and the size of its result if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEstimate {
-    /// The cost, without that of the arguments.
+    /// The cost without that of the arguments.
     pub cost: CostEstimate,
     /// The size of the result.
     pub result_size: Option<SizeEstimate>,
 }
 
 impl SizeEstimate {
-    /// Nothing is known.
+    /// An unbounded size.
     pub const UNKNOWN: SizeEstimate = SizeEstimate { min: 0, max: u64::MAX };
 
-    /// A known size.
+    /// An exact size.
     pub fn fixed(size: u64) -> Self {
         SizeEstimate { min: size, max: size }
     }
 
-    /// One size after the other.
+    /// The sum of two sizes.
     pub fn plus(self, other: SizeEstimate) -> Self {
         SizeEstimate { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 
-    /// One size as often as the other says.
+    /// The product of two sizes.
     pub fn times(self, other: SizeEstimate) -> Self {
         SizeEstimate { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 
-    /// What going through it costs, rounded up.
+    /// The cost of traversing it, rounded up.
     pub fn cost(self, per_unit: f64) -> CostEstimate {
         CostEstimate { min: scaled(self.min, per_unit), max: scaled(self.max, per_unit) }
     }
 
-    /// A cost for every unit.
+    /// The cost per unit times the size.
     pub fn each(self, cost: CostEstimate) -> CostEstimate {
         CostEstimate { min: self.min.saturating_mul(cost.min), max: self.max.saturating_mul(cost.max) }
     }
 
-    /// Either of two.
+    /// The union of two ranges.
     pub fn or(self, other: SizeEstimate) -> Self {
         SizeEstimate { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 }
 
 impl CostEstimate {
-    /// A known cost.
+    /// An exact cost.
     pub const fn fixed(cost: u64) -> Self {
         CostEstimate { min: cost, max: cost }
     }
 
-    /// Both.
+    /// The sum of two costs.
     pub fn plus(self, other: CostEstimate) -> Self {
         CostEstimate { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 
-    /// One as often as the other says.
+    /// The product of two costs.
     pub fn times(self, other: CostEstimate) -> Self {
         CostEstimate { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 
-    /// A part or a multiple, rounded up.
+    /// A multiple, rounded up.
     pub fn scaled(self, factor: f64) -> Self {
         CostEstimate { min: scaled(self.min, factor), max: scaled(self.max, factor) }
     }
 
-    /// Either of two.
+    /// The union of two ranges.
     pub fn or(self, other: CostEstimate) -> Self {
         CostEstimate { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 }
 
 impl CallEstimate {
-    /// A call whose result has no size that is known.
+    /// An estimate without a result size.
     pub fn of(cost: CostEstimate) -> Self {
         CallEstimate { cost, result_size: None }
     }
 
-    /// A call whose result has a size.
+    /// An estimate with a result size.
     pub fn sized(cost: CostEstimate, result_size: SizeEstimate) -> Self {
         CallEstimate { cost, result_size: Some(result_size) }
     }

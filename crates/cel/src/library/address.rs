@@ -1,25 +1,25 @@
-//! Texts of addresses, read as strictly as Kubernetes reads them and refused in its words.
+//! IP address parser with Go's strictness and error messages.
 
 use std::{
     fmt,
     net::{IpAddr, Ipv6Addr},
 };
 
-use super::quote::quote;
+use lexical::quote;
 
-/// An address, and whether a zone stood behind it.
+/// An address, and whether it had a zone.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ParsedAddress {
     pub address: IpAddr,
     pub has_zone: bool,
 }
 
-/// Why a text is no address.
+/// The reason why a text is no address.
 #[derive(Debug, PartialEq)]
 pub(crate) struct AddressError {
     text: String,
     problem: &'static str,
-    /// What could not be read, from there on.
+    /// The rest of the text from the error on.
     at: String,
 }
 
@@ -33,10 +33,10 @@ impl fmt::Display for AddressError {
     }
 }
 
-/// A problem, with the rest of the text where that is shown.
+/// A message, with the rest of the text if it is shown.
 type Problem<'t> = (&'static str, &'t str);
 
-/// Reads an address of either family.
+/// Parses an address of either family.
 pub(crate) fn parse(text: &str) -> Result<ParsedAddress, AddressError> {
     let parsed = match text.bytes().find(|byte| b".:%".contains(byte)) {
         Some(b'.') => v4(text).map(|octets| (IpAddr::V4(octets.into()), false)),
@@ -93,12 +93,12 @@ fn v6_with_zone(text: &str) -> Result<(IpAddr, bool), Problem<'_>> {
     v6(address).map(|address| (IpAddr::V6(address), zone))
 }
 
-/// The fields of an IPv6 address, as they are read.
+/// The fields of an IPv6 address during parsing.
 #[derive(Default)]
 struct Fields {
     values: [u16; 8],
     len: usize,
-    /// Where `::` stands.
+    /// The position of `::`.
     gap: Option<usize>,
 }
 
@@ -108,7 +108,7 @@ impl Fields {
         self.len += 1;
     }
 
-    /// All eight, with zeros in the gap.
+    /// The address, with zeros in the gap.
     fn fill(mut self) -> Result<Ipv6Addr, Problem<'static>> {
         match self.gap {
             None if self.len < 8 => return Err(("address string too short", "")),
@@ -161,7 +161,7 @@ fn v6(text: &str) -> Result<Ipv6Addr, Problem<'_>> {
     fields.fill()
 }
 
-/// A number of at most four hexadecimal digits, and what follows.
+/// Parses up to four hexadecimal digits; returns the rest.
 fn hex_field(text: &str) -> Result<(u16, &str), Problem<'_>> {
     let len = text.bytes().take_while(u8::is_ascii_hexdigit).count();
     match len {
@@ -181,7 +181,7 @@ fn embedded_v4<'t>(text: &'t str, fields: &Fields) -> Result<[u8; 4], Problem<'t
     v4(text)
 }
 
-/// What follows a colon, or a double one.
+/// Skips a colon or double colon; returns the rest.
 fn separator<'t>(text: &'t str, fields: &mut Fields) -> Result<&'t str, Problem<'t>> {
     let Some(behind) = text.strip_prefix(':') else {
         return Err(("unexpected character, want colon", text));

@@ -1,4 +1,4 @@
-//! Questions about permissions: `authorizer.group('').resource('pods').check('get').allowed()`.
+//! Kubernetes' authorizer library: `authorizer.group('').resource('pods').check('get').allowed()`.
 
 use std::{fmt, sync::Arc};
 
@@ -8,30 +8,30 @@ use crate::{
     cost::{CallEstimate, CostEstimate, LIST_CREATE, STRING_TRAVERSAL_FACTOR, STRUCT_CREATE, SizeEstimate},
 };
 
-/// Who decides what somebody may do.
+/// Makes authorization decisions for expressions.
 pub trait Authorizer: fmt::Debug + Send + Sync {
-    /// Whether the request is allowed.
+    /// Decides a request.
     fn decide(&self, check: &Check) -> Decision;
 
-    /// The same for a service account.
+    /// The authorizer for a service account.
     fn for_service_account(&self, namespace: &str, name: &str) -> Arc<dyn Authorizer>;
 }
 
-/// What somebody wants to do.
+/// A request to authorize.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Check {
-    /// A request for a path that is no resource.
+    /// A request for a non-resource path.
     Path {
         /// The path.
         path: String,
-        /// The verb of HTTP, in lower case.
+        /// The HTTP verb in lower case.
         verb: String,
     },
     /// A request for a resource.
     Resource(ResourceCheck),
 }
 
-/// A request for a resource; what is empty was not asked for.
+/// A request for a resource; empty fields are unset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceCheck {
     /// The group.
@@ -44,22 +44,22 @@ pub struct ResourceCheck {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// The field selector, not parsed.
+    /// The unparsed field selector.
     pub field_selector: String,
-    /// The label selector, not parsed.
+    /// The unparsed label selector.
     pub label_selector: String,
     /// The verb.
     pub verb: String,
 }
 
-/// What the authorizer says.
+/// The decision of an authorizer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
-    /// Whether it is allowed.
+    /// Whether the request is allowed.
     pub is_allowed: bool,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What went wrong, if anything did.
+    /// The evaluation error, if any.
     pub error: Option<String>,
 }
 
@@ -69,20 +69,20 @@ const GROUP_CHECK: &str = "kubernetes.authorization.GroupCheck";
 const RESOURCE_CHECK: &str = "kubernetes.authorization.ResourceCheck";
 const DECISION: &str = "kubernetes.authorization.Decision";
 
-/// The types of this library; two values of them are compared at once.
+/// The opaque types of this library.
 pub(super) const TYPES: [&str; 5] = [AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION];
 
-/// A step on the way to a decision.
+/// A partially specified authorization check.
 #[derive(Clone, Debug)]
-struct Step<T> {
+struct PartialCheck<T> {
     authorizer: Arc<dyn Authorizer>,
     asked: T,
 }
 
 #[derive(Clone, Debug)]
-struct PathStep(String);
+struct PathCheck(String);
 #[derive(Clone, Debug)]
-struct GroupStep(String);
+struct GroupCheck(String);
 
 macro_rules! opaque {
     ($type:ty, $name:expr) => {
@@ -98,20 +98,20 @@ macro_rules! opaque {
     };
 }
 
-opaque!(Step<()>, AUTHORIZER);
-opaque!(Step<PathStep>, PATH_CHECK);
-opaque!(Step<GroupStep>, GROUP_CHECK);
-opaque!(Step<ResourceCheck>, RESOURCE_CHECK);
+opaque!(PartialCheck<()>, AUTHORIZER);
+opaque!(PartialCheck<PathCheck>, PATH_CHECK);
+opaque!(PartialCheck<GroupCheck>, GROUP_CHECK);
+opaque!(PartialCheck<ResourceCheck>, RESOURCE_CHECK);
 opaque!(Decision, DECISION);
 
 /// The value of the variable `authorizer`.
 pub fn authorizer_value(authorizer: Arc<dyn Authorizer>) -> Value<'static> {
-    Value::opaque(Step { authorizer, asked: () })
+    Value::opaque(PartialCheck { authorizer, asked: () })
 }
 
 /// The value of the variable `authorizer.requestResource`: the check of the request itself, without its verb.
 pub fn resource_check_value(authorizer: Arc<dyn Authorizer>, check: ResourceCheck) -> Value<'static> {
-    Value::opaque(Step { authorizer, asked: check })
+    Value::opaque(PartialCheck { authorizer, asked: check })
 }
 
 /// The type of the variable `authorizer`.
@@ -124,13 +124,13 @@ pub fn resource_check_type() -> Type {
     Type::object(RESOURCE_CHECK)
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let library = TYPES.iter().fold(Library::new(), |library, name| library.named_type(Type::object(name)));
     costs(decisions(resource_checks(requests(library))))
 }
 
-/// A function with one overload, which is called on a value of a type.
+/// A function with one overload on a receiver type.
 fn member(id: &'static str, of: &str, params: &[Type], result: Type, call: Implementation) -> [Overload; 1] {
     let params = std::iter::once(Type::object(of)).chain(params.iter().cloned());
     [Overload::member(id, params, result, call)]
@@ -144,7 +144,7 @@ fn requests(library: Library) -> Library {
         .function(
             "group",
             member("authorizer_group", AUTHORIZER, &text, Type::object(GROUP_CHECK), |_, args| {
-                then(args, |(): &()| GroupStep(String::new()), |step, text| step.0 = text)
+                then(args, |(): &()| GroupCheck(String::new()), |step, text| step.0 = text)
             }),
         )
         .function(
@@ -158,13 +158,13 @@ fn requests(library: Library) -> Library {
                     return Err(Error::new("resource must not be empty"));
                 }
                 let group =
-                    |step: &GroupStep| ResourceCheck { group: step.0.clone(), ..ResourceCheck::default() };
+                    |step: &GroupCheck| ResourceCheck { group: step.0.clone(), ..ResourceCheck::default() };
                 then(args, group, |check, text| check.resource = text)
             }),
         )
 }
 
-/// What a check of a resource is about in detail.
+/// Setters of a resource check.
 fn resource_checks(library: Library) -> Library {
     let details: [(&'static str, &'static str, Implementation); 5] = [
         ("subresource", "resourcecheck_subresource", |_, args| {
@@ -189,7 +189,7 @@ fn resource_checks(library: Library) -> Library {
     })
 }
 
-/// From a check to what is known of its decision.
+/// From a check to its decision, and the accessors of the decision.
 fn decisions(library: Library) -> Library {
     let told = |id, result: Type, call: Implementation| member(id, DECISION, &[], result, call);
     library
@@ -222,7 +222,7 @@ fn checks() -> [Overload; 2] {
             [Type::object(PATH_CHECK), Type::String],
             decided(),
             |_, args| {
-                let step = args[0].as_opaque::<Step<PathStep>>()?;
+                let step = args[0].as_opaque::<PartialCheck<PathCheck>>()?;
                 let check = Check::Path { path: step.asked.0.clone(), verb: args[1].as_str()?.to_owned() };
                 Ok(Value::opaque(step.authorizer.decide(&check)))
             },
@@ -232,7 +232,7 @@ fn checks() -> [Overload; 2] {
             [Type::object(RESOURCE_CHECK), Type::String],
             decided(),
             |_, args| {
-                let step = args[0].as_opaque::<Step<ResourceCheck>>()?;
+                let step = args[0].as_opaque::<PartialCheck<ResourceCheck>>()?;
                 let check = ResourceCheck { verb: args[1].as_str()?.to_owned(), ..step.asked.clone() };
                 Ok(Value::opaque(step.authorizer.decide(&Check::Resource(check))))
             },
@@ -240,31 +240,31 @@ fn checks() -> [Overload; 2] {
     ]
 }
 
-/// A step that follows from another one and the text of the first argument.
+/// Derives a check from the receiver and the string in the first argument.
 fn then<'a, S, T>(
     args: &[Value<'a>],
     next: impl Fn(&S) -> T,
     set: impl Fn(&mut T, String),
 ) -> Result<Value<'a>>
 where
-    Step<S>: Opaque,
-    Step<T>: Opaque,
+    PartialCheck<S>: Opaque,
+    PartialCheck<T>: Opaque,
 {
-    let step = args[0].as_opaque::<Step<S>>()?;
+    let step = args[0].as_opaque::<PartialCheck<S>>()?;
     let mut asked = next(&step.asked);
     set(&mut asked, args[1].as_str()?.to_owned());
-    Ok(Value::opaque(Step { authorizer: Arc::clone(&step.authorizer), asked }))
+    Ok(Value::opaque(PartialCheck { authorizer: Arc::clone(&step.authorizer), asked }))
 }
 
 fn path<'a>(_: &crate::Call<'_>, args: &[Value<'a>]) -> Result<Value<'a>> {
     if args[1].as_str()?.trim().is_empty() {
         return Err(Error::new("path must not be empty"));
     }
-    then(args, |(): &()| PathStep(String::new()), |step, text| step.0 = text)
+    then(args, |(): &()| PathCheck(String::new()), |step, text| step.0 = text)
 }
 
 fn service_account<'a>(_: &crate::Call<'_>, args: &[Value<'a>]) -> Result<Value<'a>> {
-    let step = args[0].as_opaque::<Step<()>>()?;
+    let step = args[0].as_opaque::<PartialCheck<()>>()?;
     let (namespace, name) = (args[1].as_str()?, args[2].as_str()?);
     if !super::format::is_subdomain(name) {
         return Err(Error::new("Invalid service account name"));
@@ -279,9 +279,9 @@ fn decision<'v>(args: &'v [Value<'_>]) -> Result<&'v Decision> {
     args[0].as_opaque()
 }
 
-/// What a check costs: an expression may make two.
+/// The cost of a check: within Kubernetes' limit an expression can make two.
 const CHECK: u64 = 350_000;
-/// What a requirement of a selector costs.
+/// The cost of a selector requirement.
 const REQUIREMENT: u64 = LIST_CREATE + STRUCT_CREATE;
 
 fn costs(mut library: Library) -> Library {
@@ -299,7 +299,7 @@ fn costs(mut library: Library) -> Library {
         .costs("check", |_| Some(CHECK))
 }
 
-/// Reading a selector: the shortest requirement has two characters.
+/// The cost of parsing a selector, whose shortest requirement has two characters.
 #[expect(clippy::cast_precision_loss, reason = "a small constant")]
 fn selector(size: SizeEstimate) -> CostEstimate {
     let requirements = size.cost(0.5).scaled(REQUIREMENT as f64);

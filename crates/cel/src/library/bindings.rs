@@ -1,11 +1,11 @@
-//! Names for values that are computed once: `cel.bind(name, value, expression)`.
+//! The macro `cel.bind(name, value, expression)`, which computes a value once.
 
 use crate::{
     Library, Macro,
     syntax::{Expander, Expr, ExprKind, MacroError},
 };
 
-/// The macro.
+/// The library.
 pub fn library() -> Library {
     Library::new().expands(Macro::member("bind", 3, bind))
 }

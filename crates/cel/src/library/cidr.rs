@@ -1,18 +1,19 @@
-//! Networks: `cidr('10.0.0.0/8')` and what is in one.
+//! The CIDR library: `cidr('10.0.0.0/8')`.
 
 use std::net::IpAddr;
+
+use lexical::quote;
 
 use super::{
     address, cost,
     ip::{self, Ip, is_mapped},
-    quote::quote,
 };
 use crate::{
     Error, Library, Opaque, Overload, Result, Type, Value,
     cost::{CallEstimate, CostEstimate, EstimateCall, RuntimeCall, STRING_TRAVERSAL_FACTOR, SizeEstimate},
 };
 
-/// A network as a value of the language. Its address keeps the bits behind the prefix.
+/// A network as a value of the language. Its address keeps the host bits.
 #[derive(Debug, PartialEq)]
 struct Cidr {
     address: IpAddr,
@@ -38,7 +39,7 @@ impl Cidr {
         }
     }
 
-    /// The address without the bits behind the prefix, and without that of the other family.
+    /// The address without its host bits; `None` for the other address family.
     fn network(&self, address: &IpAddr, bits: u8) -> Option<u128> {
         match (self.address, address) {
             (IpAddr::V4(_), IpAddr::V4(address)) => Some(mask(address.to_bits().into(), 32, bits)),
@@ -64,13 +65,13 @@ impl Cidr {
     }
 }
 
-/// The first bits of a number of a width.
+/// The number with all but its first bits cleared.
 fn mask(number: u128, width: u32, bits: u8) -> u128 {
     let rest = width - u32::from(bits);
     number.checked_shr(rest).and_then(|kept| kept.checked_shl(rest)).unwrap_or(0)
 }
 
-/// A network in the notation with a slash, or what is wrong with the text.
+/// Parses a network in CIDR notation.
 fn prefix(text: &str) -> std::result::Result<Cidr, String> {
     let (address, bits_text) = text.rsplit_once('/').ok_or("no '/'")?;
     let parsed = address::parse(address).map_err(|error| error.to_string())?;
@@ -109,7 +110,7 @@ impl Opaque for Cidr {
     }
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     costs(functions())
 }
@@ -211,10 +212,10 @@ fn costs(library: Library) -> Library {
         })
 }
 
-/// How many bytes an address may have.
+/// The size of an address in bytes.
 const ADDRESS_SIZE: SizeEstimate = SizeEstimate { min: 4, max: 16 };
 
-/// Comparing two addresses, something more, and reading the second one where it is text.
+/// The cost of comparing two addresses, plus `more`, plus parsing the second one if it is a string.
 fn compared(call: &EstimateCall<'_>, of_text: &str, more: CostEstimate) -> CostEstimate {
     let comparing = ADDRESS_SIZE.plus(ADDRESS_SIZE).cost(STRING_TRAVERSAL_FACTOR).plus(more);
     match call.args.first() {

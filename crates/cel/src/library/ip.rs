@@ -1,15 +1,16 @@
-//! Addresses: `ip('10.0.0.1')` and what can be asked of one.
+//! The IP library: `ip('10.0.0.1')`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use lexical::quote;
 
 use super::{
     address::{self, ParsedAddress},
     cost,
-    quote::quote,
 };
 use crate::{Error, Library, Opaque, Overload, Result, Type, Value};
 
-/// An address as a value of the language.
+/// An IP address as a value of the language.
 #[derive(Debug)]
 pub(super) struct Ip(pub(super) IpAddr);
 
@@ -33,7 +34,7 @@ impl Opaque for Ip {
     }
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     costs(functions())
 }
@@ -117,7 +118,7 @@ fn test<'a>(args: &[Value<'a>], test: impl Fn(&IpAddr) -> bool) -> Result<Value<
     Ok(test(&args[0].as_opaque::<Ip>()?.0).into())
 }
 
-/// An address without a zone that is not an IPv4 address in the clothes of IPv6.
+/// Parses an address without a zone; IPv4-mapped IPv6 addresses are rejected.
 pub(super) fn parse(text: &str) -> Result<IpAddr> {
     let ParsedAddress { address, has_zone } = address::parse(text).map_err(|error| {
         Error::new(format!("IP Address {} parse error during conversion from string: {error}", quote(text)))
@@ -131,7 +132,7 @@ pub(super) fn parse(text: &str) -> Result<IpAddr> {
     Ok(address)
 }
 
-/// Whether it is an IPv4 address in the clothes of IPv6.
+/// Whether the address is an IPv4-mapped IPv6 address.
 pub(super) fn is_mapped(address: &IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }

@@ -1,15 +1,15 @@
-//! What expressions that change objects have: `Object{spec: Object.spec{replicas: 1}}`, `JSONPatch{op: 'remove', path: '/spec'}`,
-//! and keys in the paths of patches, `jsonpatch.escapeKey('k8s.io/my~label')`.
+//! Types and functions of mutating expressions: `Object{spec: Object.spec{replicas: 1}}`, `JSONPatch{op:
+//! 'remove', path: '/spec'}`, and `jsonpatch.escapeKey('k8s.io/my~label')` for keys in patch paths.
 
 use std::sync::Arc;
 
 use super::cost;
 use crate::{Declared, Field, Library, ObjectType, Overload, Type};
 
-/// The type of a configuration that is applied.
+/// The type of an apply configuration.
 pub const OBJECT: &str = "Object";
 
-/// The type of one operation of a JSON patch.
+/// The type of a JSON patch operation.
 pub fn operation_type() -> Type {
     let field = |name: &str, ty: Type| {
         let declared = Arc::new(Declared::scalar(ty));
@@ -20,7 +20,7 @@ pub fn operation_type() -> Type {
     Type::Object(Arc::new(ObjectType { name: "JSONPatch".into(), fields }))
 }
 
-/// The types and the function.
+/// The library.
 pub fn library() -> Library {
     let id = "string_jsonpatch_escapeKey_string";
     Library::new()

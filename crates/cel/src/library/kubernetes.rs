@@ -1,4 +1,4 @@
-//! All that expressions of Kubernetes know beyond the language itself.
+//! The libraries of Kubernetes' expressions.
 
 use super::{
     authorizer, bindings, cidr, format, ip, json_patch, lists, lists_extension, quantity, regex, semver,
@@ -10,7 +10,7 @@ use crate::{
     syntax::operators,
 };
 
-/// The libraries that every expression of Kubernetes 1.35 has.
+/// The libraries of every expression in Kubernetes 1.35.
 pub fn libraries() -> Vec<Library> {
     vec![
         url::library(),
@@ -29,17 +29,17 @@ pub fn libraries() -> Vec<Library> {
     ]
 }
 
-/// What expressions about devices have beside that.
+/// The additional library of device selectors.
 pub fn bindings_library() -> Library {
     bindings::library()
 }
 
-/// What expressions that make JSON patches have beside that.
+/// The additional library of mutating expressions.
 pub fn patch_library() -> Library {
     json_patch::library()
 }
 
-/// What comparing two values of these libraries costs.
+/// The cost of comparing two values of these libraries.
 fn equality() -> Library {
     Library::new().estimates(operators::EQUALS, estimate_equality).costs(operators::EQUALS, equality_run)
 }

@@ -1,11 +1,11 @@
-//! Kubernetes' functions of lists: sorted or not, sums, extremes, places of items.
+//! Kubernetes' list library: sort order, sums, minimum and maximum, item positions.
 
 use std::cmp::Ordering;
 
 use super::cost;
 use crate::{Duration, Error, Implementation, Library, Overload, Result, Type, Value};
 
-/// Types that have an order, with the identifiers of the overloads of `isSorted`, `min` and `max`.
+/// Ordered types, with the overload ids of `isSorted`, `min` and `max`.
 fn ordered() -> [(Type, [&'static str; 3]); 8] {
     [
         (Type::Int, ["list_int_is_sorted_bool", "list_int_min_int", "list_int_max_int"]),
@@ -25,7 +25,7 @@ fn ordered() -> [(Type, [&'static str; 3]); 8] {
     ]
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let of = |index: usize, call: Implementation| {
         ordered().into_iter().map(move |(item, ids)| {
@@ -93,7 +93,7 @@ fn is_sorted<'a>(list: &Value<'a>) -> Result<Value<'a>> {
     Ok(items.windows(2).all(|pair| pair[0].compare(&pair[1]) != Some(Ordering::Greater)).into())
 }
 
-/// The first item to which no later one stands so.
+/// The minimum or maximum: an item replaces the result if the result compares to it as `replaced_if`.
 fn extreme<'a>(list: &Value<'a>, name: &str, replaced_if: Ordering) -> Result<Value<'a>> {
     let mut found: Option<Value<'a>> = None;
     for item in list.as_list()?.iter() {

@@ -1,4 +1,4 @@
-//! The language's extension for lists: slices, flat, sorted and distinct ones.
+//! CEL's list extension: slice, flatten, sort and distinct.
 
 use crate::{
     Error, Library, List, Overload, Result, Type, Value,
@@ -9,7 +9,7 @@ use crate::{
     syntax::{Expander, Expr, ExprKind, Literal, Macro, MacroError, expand_map},
 };
 
-/// Types that have an order, with the identifiers of the overloads that sort.
+/// Ordered types, with the overload ids of the sort functions.
 fn ordered() -> [(Type, [&'static str; 2]); 8] {
     [
         (Type::Int, ["list_int_sort", "list_int_sortByAssociatedKeys"]),
@@ -29,10 +29,10 @@ fn ordered() -> [(Type, [&'static str; 2]); 8] {
     ]
 }
 
-/// No list that a function makes is longer.
+/// The maximum length of a list that a function creates.
 const MAX_MADE_ITEMS: i64 = 1 << 20;
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let list = || Type::list(Type::Param("T"));
     let library = Library::new()
@@ -172,7 +172,7 @@ fn distinct<'a>(list: &List<'a>) -> Result<Value<'a>> {
     Ok(Value::list(kept))
 }
 
-/// A list in the order of its keys.
+/// Sorts a list by its keys.
 fn sort<'a>(list: &Value<'a>, keys: &Value<'a>) -> Result<Value<'a>> {
     let (items, keys) = (list.as_list()?.to_vec()?, keys.as_list()?.to_vec()?);
     if items.len() != keys.len() {
@@ -195,7 +195,7 @@ fn sort<'a>(list: &Value<'a>, keys: &Value<'a>) -> Result<Value<'a>> {
     Ok(Value::list(pairs.into_iter().map(|(_, item)| item).collect()))
 }
 
-/// `list.sortBy(item, key)`: the list is looked at twice, so that it gets a name first.
+/// Expands `list.sortBy(item, key)`: the list is evaluated twice, so it is bound to a name first.
 fn sort_by(
     expander: &mut Expander<'_>,
     list: Option<Expr>,
@@ -220,7 +220,7 @@ fn allocating(factor: f64, size: SizeEstimate) -> CallEstimate {
     CallEstimate::sized(size.cost(factor).plus(CostEstimate::fixed(1 + LIST_CREATE)), size)
 }
 
-/// The number that a literal is, none of which are negative here.
+/// The value of an integer literal, which is never negative here.
 fn literal(node: &CostNode<'_>, otherwise: u64) -> u64 {
     match node.expr.map(|expr| &expr.kind) {
         Some(ExprKind::Literal(Literal::Int(number))) => u64::try_from(*number).unwrap_or(0),
@@ -231,7 +231,7 @@ fn literal(node: &CostNode<'_>, otherwise: u64) -> u64 {
 fn estimate_slice(call: &EstimateCall<'_>) -> Option<CallEstimate> {
     let size = call.size(call.target?);
     let [start, end] = call.args else { return None };
-    // A slice that ends before it begins is counted as an endless one.
+    // A slice that ends before it starts is estimated as unbounded, as in Kubernetes.
     let len = literal(end, size.max).wrapping_sub(literal(start, 0));
     Some(allocating(1.0, SizeEstimate::fixed(len)))
 }
@@ -249,7 +249,7 @@ fn estimate_sort(call: &EstimateCall<'_>, keys: &CostNode<'_>) -> CallEstimate {
     allocating(factor, size.times(size))
 }
 
-/// Making the list that came out.
+/// The actual cost of creating the result.
 fn result_run(call: &RuntimeCall<'_, '_>) -> Option<u64> {
     Some(call.result.cost_size().saturating_add(1 + LIST_CREATE))
 }
@@ -260,7 +260,7 @@ fn flatten_run(call: &RuntimeCall<'_, '_>) -> Option<u64> {
     Some(size.saturating_mul(u64::try_from(depth).unwrap_or(0)).saturating_add(1 + LIST_CREATE))
 }
 
-/// Comparing every item of a list with every other.
+/// Compares every item of a list with every other.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

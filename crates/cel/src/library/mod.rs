@@ -1,4 +1,4 @@
-//! The functions of the language, and those that Kubernetes adds.
+//! The functions of CEL and of Kubernetes' libraries.
 
 mod address;
 pub mod authorizer;
@@ -12,7 +12,6 @@ pub mod kubernetes;
 mod lists;
 mod lists_extension;
 mod quantity;
-mod quote;
 mod regex;
 mod semver;
 mod sets;
@@ -25,7 +24,7 @@ use std::any::Any;
 pub(crate) use self::standard::{insert_entry, standard};
 use crate::Opaque;
 
-/// The library's value that an opaque value is.
+/// Downcasts an opaque value to a library's type.
 fn downcast<T: Opaque>(value: &dyn Opaque) -> Option<&T> {
     let any: &dyn Any = value;
     any.downcast_ref()

@@ -1,41 +1,41 @@
-//! Amounts: `quantity('1Gi')`, arithmetic and order.
+//! The quantity library: `quantity('1Gi')`, arithmetic and comparison.
 
 use quantity::{Digits, Quantity};
 
 use super::cost;
 use crate::{Error, Library, Opaque, Overload, Result, Type, Value};
 
-/// An amount. Whether it counts as a whole number depends on how it was written and added up, as in Kubernetes.
+/// A quantity. As in Kubernetes, whether it counts as an integer depends on its digits as written or summed.
 #[derive(Clone, Copy, Debug)]
-struct Amount {
+struct QuantityValue {
     quantity: Quantity,
-    /// Its digits, as long as they fit into 64 bits.
+    /// The digits, while they fit into 64 bits.
     digits: Option<Digits>,
 }
 
-impl Amount {
+impl QuantityValue {
     fn ty() -> Type {
         Type::object("kubernetes.Quantity")
     }
 
-    fn parse(text: &str) -> Result<Amount> {
+    fn parse(text: &str) -> Result<QuantityValue> {
         let (quantity, digits) =
             Quantity::parse_digits(text).map_err(|error| Error::new(error.to_string()))?;
-        Ok(Amount { quantity, digits })
+        Ok(QuantityValue { quantity, digits })
     }
 
-    fn of(number: i64) -> Amount {
-        Amount { quantity: Quantity::from(number), digits: Some(Digits { value: number, scale: 0 }) }
+    fn of(number: i64) -> QuantityValue {
+        QuantityValue { quantity: Quantity::from(number), digits: Some(Digits { value: number, scale: 0 }) }
     }
 
-    fn plus(&self, other: &Amount) -> Amount {
+    fn plus(&self, other: &QuantityValue) -> QuantityValue {
         let digits = self.digits.zip(other.digits).and_then(|(one, two)| one.plus(two));
-        Amount { quantity: self.quantity.plus(&other.quantity), digits }
+        QuantityValue { quantity: self.quantity.plus(&other.quantity), digits }
     }
 
-    fn minus(&self, other: &Amount) -> Amount {
+    fn minus(&self, other: &QuantityValue) -> QuantityValue {
         let digits = self.digits.zip(other.digits).and_then(|(one, two)| one.plus(two.negated()?));
-        Amount { quantity: self.quantity.plus(&other.quantity.negated()), digits }
+        QuantityValue { quantity: self.quantity.plus(&other.quantity.negated()), digits }
     }
 
     fn integer(&self) -> Option<i64> {
@@ -43,31 +43,31 @@ impl Amount {
     }
 }
 
-impl Opaque for Amount {
+impl Opaque for QuantityValue {
     fn ty(&self) -> Type {
-        Amount::ty()
+        QuantityValue::ty()
     }
 
     fn equals(&self, other: &dyn Opaque) -> bool {
-        super::downcast::<Amount>(other).is_some_and(|other| self.quantity == other.quantity)
+        super::downcast::<QuantityValue>(other).is_some_and(|other| self.quantity == other.quantity)
     }
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
-    let amount = Amount::ty;
+    let amount = QuantityValue::ty;
     let library = Library::new()
         .named_type(amount())
         .function(
             "quantity",
             [Overload::global("string_to_quantity", [Type::String], amount(), |_, args| {
-                Amount::parse(args[0].as_str()?).map(Value::opaque)
+                QuantityValue::parse(args[0].as_str()?).map(Value::opaque)
             })],
         )
         .function(
             "isQuantity",
             [Overload::global("is_quantity_string", [Type::String], Type::Bool, |_, args| {
-                Ok(Amount::parse(args[0].as_str()?).is_ok().into())
+                Ok(QuantityValue::parse(args[0].as_str()?).is_ok().into())
             })],
         )
         .function(
@@ -101,34 +101,35 @@ pub fn library() -> Library {
 }
 
 fn arithmetic(library: Library) -> Library {
-    let (both, with_int) = (|| [Amount::ty(), Amount::ty()], || [Amount::ty(), Type::Int]);
+    let (both, with_int) =
+        (|| [QuantityValue::ty(), QuantityValue::ty()], || [QuantityValue::ty(), Type::Int]);
     library
         .function(
             "add",
             [
-                Overload::member("quantity_add", both(), Amount::ty(), |_, args| {
+                Overload::member("quantity_add", both(), QuantityValue::ty(), |_, args| {
                     Ok(Value::opaque(of(&args[0])?.plus(of(&args[1])?)))
                 }),
-                Overload::member("quantity_add_int", with_int(), Amount::ty(), |_, args| {
-                    Ok(Value::opaque(of(&args[0])?.plus(&Amount::of(args[1].as_int()?))))
+                Overload::member("quantity_add_int", with_int(), QuantityValue::ty(), |_, args| {
+                    Ok(Value::opaque(of(&args[0])?.plus(&QuantityValue::of(args[1].as_int()?))))
                 }),
             ],
         )
         .function(
             "sub",
             [
-                Overload::member("quantity_sub", both(), Amount::ty(), |_, args| {
+                Overload::member("quantity_sub", both(), QuantityValue::ty(), |_, args| {
                     Ok(Value::opaque(of(&args[0])?.minus(of(&args[1])?)))
                 }),
-                Overload::member("quantity_sub_int", with_int(), Amount::ty(), |_, args| {
-                    Ok(Value::opaque(of(&args[0])?.minus(&Amount::of(args[1].as_int()?))))
+                Overload::member("quantity_sub_int", with_int(), QuantityValue::ty(), |_, args| {
+                    Ok(Value::opaque(of(&args[0])?.minus(&QuantityValue::of(args[1].as_int()?))))
                 }),
             ],
         )
 }
 
 fn order(library: Library) -> Library {
-    let both = || [Amount::ty(), Amount::ty()];
+    let both = || [QuantityValue::ty(), QuantityValue::ty()];
     library
         .function(
             "isGreaterThan",
@@ -161,6 +162,6 @@ fn costs(mut library: Library) -> Library {
     library
 }
 
-fn of<'v>(value: &'v Value<'_>) -> Result<&'v Amount> {
+fn of<'v>(value: &'v Value<'_>) -> Result<&'v QuantityValue> {
     value.as_opaque()
 }

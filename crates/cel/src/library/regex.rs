@@ -1,4 +1,4 @@
-//! Finding what matches a regular expression: `'abc 123'.find('[0-9]+')`.
+//! The regex library: `'abc 123'.find('[0-9]+')`.
 
 use super::cost;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     cost::{CallEstimate, SizeEstimate},
 };
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let texts = || Type::list(Type::String);
     let library = Library::new()
@@ -38,7 +38,7 @@ pub fn library() -> Library {
                     [Type::String, Type::String, Type::Int],
                     texts(),
                     |call, args| {
-                        // Fewer than none: all of them.
+                        // A negative limit means all matches.
                         let limit = usize::try_from(args[2].as_int()?).unwrap_or(usize::MAX);
                         find_all(call, args, limit)
                     },

@@ -1,21 +1,23 @@
-//! Semantic versions: `semver('1.2.3')` and how they compare.
+//! The semver library: `semver('1.2.3')`.
 
 use std::cmp::Ordering;
 
-use super::{cost, quote::quote};
+use lexical::quote;
+
+use super::cost;
 use crate::{Error, Library, Opaque, Overload, Result, Type, Value};
 
-/// What was read of a text, or what is wrong with it.
+/// A parsed part of a version, or an error message.
 type Parsed<T> = std::result::Result<T, String>;
 
-/// A version. What stands behind `+` plays no part.
+/// A version. Build metadata is ignored.
 #[derive(Debug)]
 struct Semver {
     numbers: [u64; 3],
     prerelease: Vec<Identifier>,
 }
 
-/// A part of a prerelease. Numbers come before texts.
+/// A prerelease identifier. Numbers sort before strings.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),
@@ -59,7 +61,7 @@ impl Semver {
         Ok(Semver { numbers: [major, minor, patch], prerelease })
     }
 
-    /// Lenient: without a `v` before it, with zeros where there are too few numbers, without zeros where too many.
+    /// Parses leniently: removes a leading `v`, adds missing numbers, removes leading zeros.
     fn normalize(text: &str) -> Parsed<Semver> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text.splitn(3, '.').map(without_zeros).collect();
@@ -89,7 +91,7 @@ fn without_zeros(part: &str) -> String {
     if part.len() > 1 { trimmed.to_owned() } else { part.to_owned() }
 }
 
-/// A number of a version, which has a name for what is wrong with it.
+/// Parses a number of a version; `name` is for error messages.
 fn number(text: &str, name: &str) -> Parsed<u64> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         let name = name.to_lowercase();
@@ -139,7 +141,7 @@ impl Opaque for Semver {
     }
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let semver = Semver::ty;
     let number = |id, call: crate::Implementation| [Overload::member(id, [semver()], Type::Int, call)];
@@ -204,7 +206,7 @@ fn costs(mut library: Library) -> Library {
     library
 }
 
-/// A version of a text, normalized where a second argument asks for it.
+/// Parses a version, normalized if the second argument is true.
 fn read(args: &[Value<'_>]) -> Parsed<Semver> {
     let text = args[0].as_str().map_err(|error| error.to_string())?;
     match args.get(1) {
@@ -218,6 +220,6 @@ fn compare(args: &[Value<'_>]) -> Result<Ordering> {
 }
 
 fn part<'a>(args: &[Value<'a>], index: usize) -> Result<Value<'a>> {
-    // Beyond what a signed number can hold, Kubernetes shows the same bits.
+    // Kubernetes converts unsigned numbers to signed ones with wrap-around.
     Ok(Value::Int(args[0].as_opaque::<Semver>()?.numbers[index].cast_signed()))
 }

@@ -1,11 +1,11 @@
-//! Lists as sets: `sets.contains([1, 2], [2])`.
+//! The sets library: `sets.contains([1, 2], [2])`.
 
 use crate::{
     Library, List, Overload, Result, Type, Value,
     cost::{CallEstimate, CostEstimate, EstimateCall, RuntimeCall},
 };
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let lists = || [Type::list(Type::Param("T")), Type::list(Type::Param("T"))];
     Library::new()

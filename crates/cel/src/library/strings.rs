@@ -1,4 +1,4 @@
-//! The language's extension for texts, in the version that Kubernetes has: `'a,b'.split(',')`.
+//! CEL's string extension, in Kubernetes' version: `'a,b'.split(',')`.
 
 mod format;
 
@@ -9,7 +9,7 @@ use crate::{
     syntax::{ExprKind, Literal},
 };
 
-/// Two signatures of a function: with and without one more number at the end.
+/// Two overloads of a function: without and with a further integer argument.
 fn pair(ids: [&'static str; 2], params: &[Type], result: Type, call: crate::Implementation) -> [Overload; 2] {
     let longer = params.iter().cloned().chain([Type::Int]);
     [
@@ -18,7 +18,7 @@ fn pair(ids: [&'static str; 2], params: &[Type], result: Type, call: crate::Impl
     ]
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let (two, three) = ([Type::String, Type::String], [Type::String, Type::String, Type::String]);
     let library = Library::new()
@@ -68,7 +68,7 @@ pub fn library() -> Library {
     costs(format::add(joins(changes(library))))
 }
 
-/// Parts of texts, and texts in another form.
+/// Functions that return a part or a transformation of a string.
 fn changes(library: Library) -> Library {
     let text = [Type::String];
     library
@@ -120,7 +120,7 @@ fn joins(library: Library) -> Library {
     )
 }
 
-/// What these functions cost in Kubernetes. `charAt`, `format` and `strings.quote` cost what any call does.
+/// Kubernetes' costs of these functions. `charAt`, `format` and `strings.quote` have the default cost.
 fn costs(mut library: Library) -> Library {
     for function in ["lowerAscii", "upperAscii", "substring", "trim"] {
         library = library.estimates(function, cost::receiver_kept).costs(function, cost::argument_run);
@@ -140,7 +140,7 @@ fn costs(mut library: Library) -> Library {
 fn estimate_replace(call: &EstimateCall<'_>) -> Option<CallEstimate> {
     let [old, new, ..] = call.args else { return None };
     let (size, old, new) = (call.size(call.target?), call.size(old), call.size(new));
-    // How often something is replaced, and how much stays.
+    // The number of replacements, and the number of characters that stay.
     let (max_count, max_kept) = match old.min {
         0 => (size.max.saturating_add(1), size.max),
         least if new.max <= least => (0, size.max),
@@ -162,7 +162,7 @@ fn estimate_split(call: &EstimateCall<'_>) -> Option<CallEstimate> {
         ExprKind::Literal(Literal::Int(limit)) => Some(*limit),
         _ => None,
     });
-    // A negative limit is none, which is counted as the greatest one.
+    // A negative limit means none, and is estimated as the maximum.
     let max = limit.map_or(size.max, i64::cast_unsigned);
     Some(CallEstimate::sized(size.cost(2.0 * STRING_TRAVERSAL_FACTOR), SizeEstimate { min: 0, max }))
 }
@@ -179,7 +179,7 @@ fn estimate_join(call: &EstimateCall<'_>) -> Option<CallEstimate> {
     Some(CallEstimate::sized(size.cost(STRING_TRAVERSAL_FACTOR), size))
 }
 
-/// No text that a function makes is longer.
+/// The maximum length of a string that a function creates.
 const MAX_MADE_BYTES: usize = 64 << 20;
 
 fn too_long() -> Error {
@@ -190,7 +190,7 @@ fn optional_int(args: &[Value<'_>], index: usize) -> Result<Option<i64>> {
     args.get(index).map(Value::as_int).transpose()
 }
 
-/// A limit, where a negative one is none.
+/// A limit; a negative one means none.
 fn limit(number: Option<i64>) -> usize {
     number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX)
 }
@@ -199,7 +199,7 @@ fn out_of_range(index: i64) -> Error {
     Error::new(format!("index out of range: {index}"))
 }
 
-/// Where the character with this number begins; its end for the one behind the last.
+/// The byte index of a character index; the end of the string for the index behind the last character.
 fn byte_index(text: &str, index: i64) -> Result<usize> {
     let count = usize::try_from(index).map_err(|_| out_of_range(index))?;
     let mut places = text.char_indices().map(|(place, _)| place).chain([text.len()]);
@@ -243,12 +243,12 @@ fn last_index_of<'a>(text: &str, part: &str, offset: Option<i64>) -> Result<Valu
     if offset >= len {
         return Ok(Value::Int(-1));
     }
-    // Found where it begins at the offset or before, so it may end beyond.
+    // A match may end behind the offset, as long as it starts at the offset or before.
     let end = byte_index(text, (offset + count(part)).min(len))?;
     Ok(place(text, text[..end].rfind(part)))
 }
 
-/// The number of the character that begins at a byte.
+/// The character index of a byte index.
 fn place<'a>(text: &str, byte: Option<usize>) -> Value<'a> {
     Value::Int(byte.map_or(-1, |byte| count(&text[..byte])))
 }
@@ -301,7 +301,7 @@ fn join<'a>(list: &Value<'a>, separator: &str) -> Result<Value<'a>> {
     Ok(joined.into())
 }
 
-/// A literal of the language that has this text.
+/// A string literal of the language.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

@@ -1,11 +1,13 @@
-//! URLs: `url('https://example.com/')` and their parts.
+//! The URL library: `url('https://example.com/')`.
 
 mod parse;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use lexical::quote;
+
 use self::parse::Url;
-use super::{cost, quote::quote};
+use super::cost;
 use crate::{
     Error, Key, Library, Map, Opaque, Overload, Result, Type, Value,
     cost::{CallEstimate, CostEstimate, STRING_TRAVERSAL_FACTOR, SizeEstimate},
@@ -25,7 +27,7 @@ impl Opaque for Url {
     }
 }
 
-/// The functions.
+/// The library.
 pub fn library() -> Library {
     let part = |id, call: crate::Implementation| [Overload::member(id, [ty()], Type::String, call)];
     let query = Type::map(Type::String, Type::list(Type::String));
@@ -67,13 +69,13 @@ fn costs(mut library: Library) -> Library {
     library.estimates("url", cost::argument_kept).costs("url", cost::argument_run)
 }
 
-/// What comparing two URLs may cost, where the size of either is known.
+/// The estimated cost of comparing two URLs, if the size of either is known.
 pub(super) fn equality(size: Option<SizeEstimate>) -> CallEstimate {
     let greatest = size.map_or(1, |size| size.max);
     CallEstimate::of(CostEstimate { min: 1, max: greatest }.scaled(STRING_TRAVERSAL_FACTOR))
 }
 
-/// An absolute URL, or a path from the root.
+/// Parses an absolute URL, or a path from the root.
 fn to_url(text: &str) -> Result<Url> {
     let refused = |problem: String| {
         Error::new(format!("URL parse error during conversion from string: parse {}: {problem}", quote(text)))
@@ -82,7 +84,7 @@ fn to_url(text: &str) -> Result<Url> {
     Url::parse(text).map_err(refused)
 }
 
-/// What is wrong with a text that should be an absolute URL or a path from the root.
+/// The reason why a text is neither an absolute URL nor a path from the root.
 pub(super) fn problem(text: &str) -> Option<String> {
     let problem = Url::parse_request(text).err()?;
     Some(format!("parse {}: {problem}", quote(text)))

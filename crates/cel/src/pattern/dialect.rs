@@ -1,17 +1,17 @@
-//! From the dialect of regular expressions that Kubernetes has to that of the crate which matches them.
+//! Translation from Go's regular expression dialect to that of the `regex` crate.
 //!
-//! Both are nearly the same. This one has classes of ASCII, no operations between classes, no look-around, and braces
-//! that count nothing are themselves. Groups capture nothing: nobody asks for what they captured.
+//! Both are nearly the same. Go's has ASCII classes, no set operations in classes and no look-around, and
+//! braces without a count are literal. Groups become non-capturing, because captures are not used.
 
 use std::{iter::Peekable, str::CharIndices};
 
 mod class;
 mod escape;
 
-/// The greatest number in braces.
+/// The maximum repeat count.
 const MAX_REPEAT: u32 = 1000;
 
-/// The pattern in the other dialect, or what is wrong with it in the words of Kubernetes.
+/// Translates a pattern; errors have Kubernetes' words.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
     let mut translator = Translator {
         pattern,
@@ -25,23 +25,23 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
     Ok(translator.out)
 }
 
-/// What stands before a repetition.
+/// The token before a repetition operator.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
-    /// Nothing that could be repeated.
+    /// Nothing to repeat.
     Nothing,
-    /// Something that could.
+    /// A repeatable item.
     Item,
-    /// A repetition that began at this byte.
+    /// A repetition that started at this byte.
     Repetition(usize),
 }
 
-/// How often something is repeated by counts within counts.
+/// The product of nested repeat counts.
 #[derive(Clone, Copy)]
 struct Repeats {
-    /// The last item.
+    /// Of the last item.
     item: u32,
-    /// Any item of the group so far.
+    /// The maximum in the group so far.
     group: u32,
 }
 
@@ -55,7 +55,7 @@ struct Translator<'p> {
     pattern: &'p str,
     rest: Peekable<CharIndices<'p>>,
     out: String,
-    /// What stood before each group that is open.
+    /// The counts outside of each open group.
     open: Vec<Repeats>,
     last: Last,
     repeats: Repeats,
@@ -103,7 +103,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// Where the next character stands.
+    /// The position of the next character.
     fn position(&mut self) -> usize {
         self.rest.peek().map_or(self.pattern.len(), |(index, _)| *index)
     }
@@ -117,7 +117,7 @@ impl<'p> Translator<'p> {
         self.is_item();
     }
 
-    /// What was written last may be repeated.
+    /// Marks the last output as repeatable.
     fn is_item(&mut self) {
         self.last = Last::Item;
         self.repeats.item = 1;
@@ -146,7 +146,7 @@ impl<'p> Translator<'p> {
                     if c == ')' {
                         self.repeats = self.open.pop().unwrap_or_default();
                     }
-                    // Flags that change nothing are none that the other dialect could read.
+                    // The `regex` crate rejects an empty flag group.
                     let is_bare = self.out.ends_with("(?") && c == ')';
                     match is_bare {
                         true => self.out.push_str(":)"),
@@ -177,7 +177,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// A repetition, lazy where a question mark follows.
+    /// Translates a repetition, lazy if a question mark follows.
     fn repetition(&mut self, start: usize, operator: &str) -> Result<(), String> {
         let lazy = self.rest.next_if(|(_, c)| *c == '?').map_or("", |_| "?");
         match self.last {
@@ -195,7 +195,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// A count in braces; nothing if they are themselves.
+    /// Parses a count in braces; `None` if the braces are literal.
     fn braces(&mut self, start: usize) -> Result<Option<String>, String> {
         let Some((inside, _)) = self.pattern[start + 1..].split_once('}') else { return Ok(None) };
         let (least, most) = match inside.split_once(',') {
@@ -216,14 +216,14 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// A number without needless zeros; greater ones than can be counted are too great anyway.
+/// Parses a number without leading zeros; a number that overflows exceeds the limit anyway.
 fn count(text: &str) -> Option<u32> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = is_number && (text == "0" || !text.starts_with('0'));
     is_plain.then(|| text.parse().unwrap_or(u32::MAX))
 }
 
-/// A character that stands for itself.
+/// Writes a literal character.
 fn push_literal(out: &mut String, c: char) {
     if c.is_ascii_punctuation() && !matches!(c, '<' | '>' | '_') {
         out.push('\\');

@@ -1,10 +1,10 @@
-//! What Kubernetes finds with patterns, and what it says of those that are none: recorded from its own matcher.
+//! Matches and errors of patterns, recorded from Kubernetes' own matcher.
 
 use super::compile;
 
 const TEXT: &str = "abc 123 A_b [x] {2} a.b é";
 
-/// A pattern, and what it finds first or what is wrong with it.
+/// A pattern, and its first match or its error.
 const RECORDED: &[(&str, Result<&str, &str>)] = &[
     ("(", Err("missing closing ): `(`")),
     (")", Err("unexpected ): `)`")),

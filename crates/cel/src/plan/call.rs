@@ -1,8 +1,10 @@
-//! Calls: operators that have steps of their own, and functions with their overloads.
+//! Planning of calls: operators that the evaluator implements itself, and functions with their overloads.
 
 use std::sync::Arc;
 
-use super::{Attribute, Base, CallNode, Grow, More, Node, Planner, Step, StepKey, into_attribute};
+use super::{
+    Attribute, AttributeBase, CallNode, Grow, More, Node, Planner, Qualifier, QualifierKey, into_attribute,
+};
 use crate::{
     Error, Overload, Result, Value,
     check::Reference,
@@ -12,7 +14,7 @@ use crate::{
     syntax::{ACCUMULATOR, Expr, ExprKind, MAP_INSERT, operators},
 };
 
-/// Functions that convert: with a constant, the result is a constant.
+/// Conversion functions: with a constant argument, the result is a constant.
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
@@ -37,7 +39,7 @@ impl<'p> Planner<'p> {
         self.function(expr, nodes)
     }
 
-    /// `accumulator + [item]` and its like, which only macros write.
+    /// Plans `accumulator + [item]` and similar expressions, which only macros produce.
     fn grow(&mut self, function: &str, args: &'p [Expr]) -> Result<Option<Node>> {
         let Some((Expr { kind: ExprKind::Ident(name), .. }, more)) = args.split_first() else {
             return Ok(None);
@@ -59,7 +61,7 @@ impl<'p> Planner<'p> {
         Ok(Some(Node::Grow(Box::new(Grow { slot, more }))))
     }
 
-    /// Operators with two operands, of which many are not calls when they run.
+    /// Plans a binary operator; many are not calls at run time.
     fn binary(&mut self, expr: &Expr, function: &str, mut nodes: Vec<Node>) -> Result<Node> {
         let overload = self.single_overload(expr).map(|overload| overload.id);
         if function == operators::IN && overload == Some("in_list") {
@@ -73,8 +75,10 @@ impl<'p> Planner<'p> {
         match (function, overload) {
             (operators::AND, _) => Ok(Node::And(pair())),
             (operators::OR, _) => Ok(Node::Or(pair())),
-            (operators::INDEX, _) => Ok(index(*pair(), false)),
-            (operators::OPT_INDEX | operators::OPT_SELECT, _) => Ok(index(*pair(), true)),
+            (operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT, _) => {
+                let (operand, key) = *pair();
+                Ok(index(operand, key, function != operators::INDEX))
+            }
             (_, Some("optional_or_optional")) => Ok(Node::OptionalOr(pair())),
             (_, Some("optional_orValue_value")) => Ok(Node::OptionalOrValue(pair())),
             _ => self.function(expr, nodes),
@@ -85,7 +89,7 @@ impl<'p> Planner<'p> {
         let Some(Reference::Overloads(name, indexes)) = self.checked.reference(expr) else {
             return Err(Error::no_such_overload());
         };
-        let all = &self.env.base.functions[name];
+        let all = &self.env.libraries.functions[name];
         Ok((name, indexes.iter().map(|index| &all[*index]).collect()))
     }
 
@@ -96,7 +100,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// `x in [1, 2]`: constants that can be compared at once cost nothing.
+    /// Plans `x in [1, 2]`: comparison with constant primitives costs nothing.
     fn is_in_list(&mut self, expr: &Expr, mut nodes: Vec<Node>) -> Result<Node> {
         let Some(Node::Constant(Value::List(list))) = nodes.last() else { return self.function(expr, nodes) };
         if list.is_empty() {
@@ -122,7 +126,7 @@ impl<'p> Planner<'p> {
             [overload] => overload.cost,
             _ => None,
         };
-        let costs = [of_overload, self.env.base.costs.get(function).copied()];
+        let costs = [of_overload, self.env.libraries.costs.get(function).copied()];
         let call = CallNode {
             function,
             overload,
@@ -149,24 +153,24 @@ fn is_primitive(value: &Value<'_>) -> bool {
     matches!(value, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_))
 }
 
-/// `a[b]` as a step into `a`.
-fn index((operand, index): (Node, Node), is_optional: bool) -> Node {
+/// Plans `a[b]` as a qualifier of `a`.
+fn index(operand: Node, index: Node, is_optional: bool) -> Node {
     let mut attribute = into_attribute(operand);
     let key = match index {
-        Node::Constant(Value::String(text)) => StepKey::Field(text.to_string()),
-        Node::Constant(value) => StepKey::Constant(value),
-        Node::Attribute(attribute) => StepKey::Attribute(*attribute),
-        node => StepKey::Node(node),
+        Node::Constant(Value::String(text)) => QualifierKey::Field(text.to_string()),
+        Node::Constant(value) => QualifierKey::Constant(value),
+        Node::Attribute(attribute) => QualifierKey::Attribute(*attribute),
+        node => QualifierKey::Node(node),
     };
-    attribute.steps.push(Step { key, is_optional });
+    attribute.qualifiers.push(Qualifier { key, is_optional });
     Node::Attribute(attribute)
 }
 
-/// `a ? b : c` as the beginning of a way.
+/// Plans `a ? b : c` as the base of an attribute.
 fn conditional(nodes: Vec<Node>) -> Result<Node> {
     let [condition, if_true, if_false] =
         <[Node; 3]>::try_from(nodes).map_err(|_| Error::no_such_overload())?;
     let branches = (condition, *into_attribute(if_true), *into_attribute(if_false));
-    let base = Base::Conditional(Box::new(branches));
-    Ok(Node::Attribute(Box::new(Attribute { base, steps: Vec::new() })))
+    let base = AttributeBase::Conditional(Box::new(branches));
+    Ok(Node::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() })))
 }

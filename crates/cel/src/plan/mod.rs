@@ -1,4 +1,5 @@
-//! From a checked tree to one that runs: names are resolved, constants computed, overloads and costs looked up.
+//! The planner: turns a checked AST into an evaluable tree with resolved names, folded constants, overloads
+//! and costs.
 
 mod call;
 
@@ -14,38 +15,38 @@ use crate::{
     syntax::{Comprehension, Expr, ExprKind, Literal},
 };
 
-/// A step of a program.
+/// A node of a plan.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// A value that is known.
+    /// A constant.
     Constant(Value<'static>),
-    /// A variable or another value, and a way into it.
+    /// A variable or value with qualifiers.
     Attribute(Box<Attribute>),
-    /// Whether the last step of a way into a value leads to something.
+    /// A presence test of the last qualifier.
     Test(Box<Attribute>),
-    /// Both, as far as errors allow.
+    /// Logical and; absorbs errors if one side is false.
     And(Box<(Node, Node)>),
-    /// Either, as far as errors allow.
+    /// Logical or; absorbs errors if one side is true.
     Or(Box<(Node, Node)>),
-    /// A call of a function.
+    /// A function call.
     Call(Box<CallNode>),
-    /// Whether a value is among constants.
+    /// Membership in a list of constants.
     IsAmong(Box<(Node, Vec<Value<'static>>)>),
-    /// The first of two optional values that is there.
+    /// `optional.or(optional)`.
     OptionalOr(Box<(Node, Node)>),
-    /// What an optional value holds, or something else.
+    /// `optional.orValue(value)`.
     OptionalOrValue(Box<(Node, Node)>),
-    /// A list.
+    /// A list literal.
     List(Box<[Item]>),
-    /// A map.
+    /// A map literal.
     Map(Box<[MapItem]>),
-    /// An object of a type that the expression names.
+    /// An object literal of a named type.
     Object(Box<ObjectNode>),
-    /// What a loop builds, with more in it. It is changed in place.
+    /// Appends to the accumulator of a comprehension, in place.
     Grow(Box<Grow>),
-    /// A loop.
+    /// A comprehension.
     Fold(Box<Fold>),
-    /// A name for a value that is computed when it is first used.
+    /// A binding that is evaluated on first use.
     Bind(Box<Bind>),
 }
 
@@ -56,75 +57,75 @@ pub(crate) struct Item {
     pub is_optional: bool,
 }
 
-/// An object that an expression makes.
+/// An object literal.
 #[derive(Debug)]
 pub(crate) struct ObjectNode {
     pub name: Arc<str>,
     pub fields: Box<[(Arc<str>, Item)]>,
 }
 
-/// An entry of a map.
+/// An entry of a map literal.
 #[derive(Debug)]
 pub(crate) struct MapItem {
     pub key: Node,
     pub value: Item,
 }
 
-/// A value, and a way into it.
+/// A base value and a path of qualifiers into it.
 #[derive(Debug)]
 pub(crate) struct Attribute {
-    pub base: Base,
-    pub steps: Vec<Step>,
+    pub base: AttributeBase,
+    pub qualifiers: Vec<Qualifier>,
 }
 
-/// Where a way begins.
+/// The base of an attribute.
 #[derive(Debug)]
-pub(crate) enum Base {
-    /// At a declared variable.
+pub(crate) enum AttributeBase {
+    /// A declared variable.
     Global(Arc<str>),
-    /// At a variable of a loop.
+    /// A comprehension variable.
     Local(usize),
-    /// At a value that is computed.
+    /// A computed value.
     Node(Node),
-    /// At one of two, which is for a condition to decide. Reading a variable there costs nothing.
+    /// One of two attributes, chosen by a condition. Reading a variable there costs nothing.
     Conditional(Box<(Node, Attribute, Attribute)>),
 }
 
 /// A step into a value.
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub key: StepKey,
-    /// Whether it may lead to nothing.
+pub(crate) struct Qualifier {
+    pub key: QualifierKey,
+    /// Whether the result is optional.
     pub is_optional: bool,
 }
 
-/// What a step looks for.
+/// The key of a qualifier.
 #[derive(Debug)]
-pub(crate) enum StepKey {
-    /// A field, or a key that is text.
+pub(crate) enum QualifierKey {
+    /// A field, or a string key.
     Field(String),
-    /// A constant.
+    /// A constant key.
     Constant(Value<'static>),
-    /// What stands at the end of another way; walking it costs its steps alone.
+    /// The value of another attribute, which costs only its qualifiers.
     Attribute(Attribute),
-    /// A value that is computed.
+    /// A computed key.
     Node(Node),
 }
 
-/// A call of a function.
+/// A function call.
 pub(crate) struct CallNode {
     pub function: &'static str,
-    /// The overload, if the types of the arguments decide it.
+    /// The overload, if the argument types determine it.
     pub overload: &'static str,
     pub candidates: Vec<Arc<Overload>>,
     pub args: Vec<Node>,
-    /// The pattern, if it is a constant.
+    /// The compiled pattern, if it is a constant.
     pub regex: Option<Regex>,
-    /// Which argument is a pattern, if it is none.
+    /// The index of the pattern argument, if it is not constant.
     pub pattern: Option<usize>,
     pub costs: [Option<RuntimeCost>; 2],
     pub cost_rule: run::CostRule,
-    /// Whether it is computed although an argument is an error.
+    /// Whether the call is evaluated even if an argument is an error.
     pub is_lenient: bool,
 }
 
@@ -134,26 +135,26 @@ impl std::fmt::Debug for CallNode {
     }
 }
 
-/// What a loop builds, with more in it.
+/// An append to an accumulator.
 #[derive(Debug)]
 pub(crate) struct Grow {
-    /// The variable that holds it.
+    /// The slot of the accumulator.
     pub slot: usize,
     pub more: More,
 }
 
-/// What is added.
+/// The appended part.
 #[derive(Debug)]
 pub(crate) enum More {
-    /// An item, which stands in a list of its own; making that list has a cost.
+    /// One item, from a list literal whose creation has this cost.
     Item(Node, u64),
-    /// An entry.
+    /// One map entry.
     Entry(Node, Node),
     /// The entries of a map.
     Entries(Node),
 }
 
-/// A loop.
+/// A comprehension.
 #[derive(Debug)]
 pub(crate) struct Fold {
     pub range: Node,
@@ -166,7 +167,7 @@ pub(crate) struct Fold {
     pub result: Node,
 }
 
-/// A name for a value.
+/// A binding.
 #[derive(Debug)]
 pub(crate) struct Bind {
     pub slot: usize,
@@ -174,13 +175,13 @@ pub(crate) struct Bind {
     pub result: Node,
 }
 
-/// A plan, and how many variables its loops have together.
+/// A plan, and the number of slots of its comprehension variables.
 pub(crate) struct Plan {
     pub root: Node,
     pub slots: usize,
 }
 
-/// Plans a checked expression. What is an error whatever the variables hold is found here.
+/// Plans a checked expression. Errors that do not depend on variables are returned here.
 pub(crate) fn plan(checked: &Checked, env: &Env) -> Result<Plan> {
     let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0 };
     let root = planner.node(&checked.ast.root)?;
@@ -190,7 +191,7 @@ pub(crate) fn plan(checked: &Checked, env: &Env) -> Result<Plan> {
 struct Planner<'p> {
     checked: &'p Checked,
     env: &'p Env,
-    /// Variables of loops and their places, the innermost last.
+    /// Comprehension variables and their slots, innermost last.
     locals: Vec<(&'p str, usize)>,
     slots: usize,
 }
@@ -219,15 +220,17 @@ impl<'p> Planner<'p> {
         }
         let local = self.locals.iter().rev().find(|(local, _)| *local == name);
         let base = match local {
-            Some((_, slot)) => Base::Local(*slot),
-            None => Base::Global(name.into()),
+            Some((_, slot)) => AttributeBase::Local(*slot),
+            None => AttributeBase::Global(name.into()),
         };
-        Node::Attribute(Box::new(Attribute { base, steps: Vec::new() }))
+        Node::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
     }
 
     fn select(&mut self, operand: &'p Expr, field: &str, is_test: bool) -> Result<Node> {
         let mut attribute = into_attribute(self.node(operand)?);
-        attribute.steps.push(Step { key: StepKey::Field(field.to_owned()), is_optional: false });
+        attribute
+            .qualifiers
+            .push(Qualifier { key: QualifierKey::Field(field.to_owned()), is_optional: false });
         Ok(if is_test { Node::Test(attribute) } else { Node::Attribute(attribute) })
     }
 
@@ -306,11 +309,11 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// A node as the beginning of a way.
+/// Converts a node to an attribute.
 fn into_attribute(node: Node) -> Box<Attribute> {
     match node {
         Node::Attribute(attribute) => attribute,
-        node => Box::new(Attribute { base: Base::Node(node), steps: Vec::new() }),
+        node => Box::new(Attribute { base: AttributeBase::Node(node), qualifiers: Vec::new() }),
     }
 }
 

@@ -1,50 +1,50 @@
-//! Ways into values.
+//! Resolution of attributes.
 
 use super::{Run, Slot};
 use crate::{
     Error, Result, Str, Value,
-    plan::{Attribute, Base, Step, StepKey},
+    plan::{Attribute, AttributeBase, Qualifier, QualifierKey},
 };
 
-/// Where a way has led.
-enum Reached<'a> {
+/// The result of resolving qualifiers.
+enum Resolved<'a> {
     Value(Value<'a>),
-    /// To something that may be missing, and is there.
+    /// The present value of an optional qualifier.
     Optional(Value<'a>),
-    /// To nothing, which is allowed.
+    /// An optional qualifier found nothing.
     Nothing,
 }
 
 impl<'a> Run<'a, '_> {
     pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
         let value = self.resolve(attribute);
-        // A condition costs what its parts cost.
-        if !matches!(attribute.base, Base::Conditional(_)) {
+        // A conditional base costs what its operands cost.
+        if !matches!(attribute.base, AttributeBase::Conditional(_)) {
             self.charge(1)?;
         }
         value
     }
 
-    /// The value at the end of a way, without what reading its beginning costs.
+    /// Resolves an attribute, without the cost of reading its base.
     fn resolve(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
-        let (base, steps) = match self.computed_field(attribute)? {
-            Some(value) => (value, &attribute.steps[1..]),
-            None => (self.base(&attribute.base)?, attribute.steps.as_slice()),
+        let (base, qualifiers) = match self.computed_field(attribute)? {
+            Some(value) => (value, &attribute.qualifiers[1..]),
+            None => (self.base(&attribute.base)?, attribute.qualifiers.as_slice()),
         };
-        if steps.is_empty() {
+        if qualifiers.is_empty() {
             return Ok(base);
         }
-        Ok(match self.walk(base, steps)? {
-            Reached::Value(value) => value,
-            Reached::Optional(value) => Value::some(value),
-            Reached::Nothing => Value::Optional(None),
+        Ok(match self.walk(base, qualifiers)? {
+            Resolved::Value(value) => value,
+            Resolved::Optional(value) => Value::some(value),
+            Resolved::Nothing => Value::Optional(None),
         })
     }
 
-    /// The value of the first step, if that is a field that is computed when it is asked for.
+    /// The value of the first qualifier, if it is a lazily computed field.
     fn computed_field(&mut self, attribute: &'a Attribute) -> Result<Option<Value<'a>>> {
-        let (Base::Global(name), Some(Step { key: StepKey::Field(field), is_optional })) =
-            (&attribute.base, attribute.steps.first())
+        let (AttributeBase::Global(name), Some(Qualifier { key: QualifierKey::Field(field), is_optional })) =
+            (&attribute.base, attribute.qualifiers.first())
         else {
             return Ok(None);
         };
@@ -53,15 +53,15 @@ impl<'a> Run<'a, '_> {
         value.map(|value| Some(if *is_optional { Value::some(value) } else { value }))
     }
 
-    fn base(&mut self, base: &'a Base) -> Result<Value<'a>> {
+    fn base(&mut self, base: &'a AttributeBase) -> Result<Value<'a>> {
         match base {
-            Base::Global(name) => {
+            AttributeBase::Global(name) => {
                 let bound = self.bindings.variable(name);
                 bound.ok_or_else(|| Error::new(format!("no such attribute(s): {name}")))
             }
-            Base::Local(slot) => self.local(*slot),
-            Base::Node(node) => self.node(node),
-            Base::Conditional(branches) => match self.node(&branches.0)? {
+            AttributeBase::Local(slot) => self.local(*slot),
+            AttributeBase::Node(node) => self.node(node),
+            AttributeBase::Conditional(branches) => match self.node(&branches.0)? {
                 Value::Bool(true) => self.resolve(&branches.1),
                 Value::Bool(false) => self.resolve(&branches.2),
                 _ => Err(Error::no_such_overload()),
@@ -82,13 +82,13 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    fn walk(&mut self, base: Value<'a>, steps: &'a [Step]) -> Result<Reached<'a>> {
+    fn walk(&mut self, base: Value<'a>, qualifiers: &'a [Qualifier]) -> Result<Resolved<'a>> {
         let (mut value, mut is_optional) = match base {
-            Value::Optional(None) => return Ok(Reached::Nothing),
+            Value::Optional(None) => return Ok(Resolved::Nothing),
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
             value => (value, false),
         };
-        for step in steps {
+        for step in qualifiers {
             is_optional |= step.is_optional;
             let key = match self.key(&step.key) {
                 Err(error) if !is_optional && !error.is_cost_limit() => {
@@ -98,39 +98,39 @@ impl<'a> Run<'a, '_> {
                 key => key?,
             };
             let next = match look_up(&value, &key) {
-                None if is_optional => return Ok(Reached::Nothing),
+                None if is_optional => return Ok(Resolved::Nothing),
                 next => next,
             };
             self.charge(1)?;
             value = next.unwrap_or_else(|| Err(missing(&value, &key)))?;
         }
-        Ok(if is_optional { Reached::Optional(value) } else { Reached::Value(value) })
+        Ok(if is_optional { Resolved::Optional(value) } else { Resolved::Value(value) })
     }
 
-    /// What a step looks for.
-    fn key(&mut self, key: &'a StepKey) -> Result<Value<'a>> {
+    /// The value of a qualifier's key.
+    fn key(&mut self, key: &'a QualifierKey) -> Result<Value<'a>> {
         match key {
-            StepKey::Field(name) => Ok(Value::String(Str::Borrowed(name))),
-            StepKey::Constant(key) => Ok(key.clone()),
-            StepKey::Attribute(attribute) => self.resolve(attribute),
-            StepKey::Node(node) => self.node(node),
+            QualifierKey::Field(name) => Ok(Value::String(Str::Borrowed(name))),
+            QualifierKey::Constant(key) => Ok(key.clone()),
+            QualifierKey::Attribute(attribute) => self.resolve(attribute),
+            QualifierKey::Node(node) => self.node(node),
         }
     }
 
-    /// Whether the last step of a way leads to something.
+    /// Whether the last qualifier of an attribute finds a value.
     pub(super) fn test(&mut self, attribute: &'a Attribute) -> Result<Value<'a>> {
-        let (last, steps) = attribute.steps.split_last().ok_or_else(Error::no_such_overload)?;
-        if steps.is_empty() && self.computed_field(attribute)?.is_some() {
+        let (last, qualifiers) = attribute.qualifiers.split_last().ok_or_else(Error::no_such_overload)?;
+        if qualifiers.is_empty() && self.computed_field(attribute)?.is_some() {
             return Ok(Value::Bool(true));
         }
         let base = self.base(&attribute.base)?;
-        let (found, is_optional) = match self.walk(base, steps)? {
-            Reached::Nothing | Reached::Value(Value::Optional(None)) => return Ok(Value::Bool(false)),
-            Reached::Value(Value::Optional(Some(inner))) => (look_up(&inner, &self.key(&last.key)?), true),
-            Reached::Optional(value) => (look_up(&value, &self.key(&last.key)?), true),
-            Reached::Value(value) => (look_up(&value, &self.key(&last.key)?), false),
+        let (found, is_optional) = match self.walk(base, qualifiers)? {
+            Resolved::Nothing | Resolved::Value(Value::Optional(None)) => return Ok(Value::Bool(false)),
+            Resolved::Value(Value::Optional(Some(inner))) => (look_up(&inner, &self.key(&last.key)?), true),
+            Resolved::Optional(value) => (look_up(&value, &self.key(&last.key)?), true),
+            Resolved::Value(value) => (look_up(&value, &self.key(&last.key)?), false),
         };
-        // What may be missing, and is, costs nothing.
+        // A missing optional value costs nothing.
         if found.is_some() || !is_optional {
             self.charge(1)?;
         }
@@ -141,7 +141,7 @@ impl<'a> Run<'a, '_> {
     }
 }
 
-/// The error of a step that led to nothing.
+/// The error of a qualifier that found nothing.
 fn missing(value: &Value<'_>, key: &Value<'_>) -> Error {
     match value {
         Value::List(_) => Error::new(format!("index out of bounds: {key}")),

@@ -1,4 +1,4 @@
-//! Calls of functions, and what they cost.
+//! Evaluation of function calls, and their costs.
 
 use super::{Run, pattern::Compiled};
 use crate::{
@@ -8,21 +8,21 @@ use crate::{
     syntax::operators,
 };
 
-/// What a call costs where no library says otherwise.
+/// The default cost of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CostRule {
     One,
-    /// The length of the first argument is walked.
+    /// Proportional to the size of the first argument.
     First,
-    /// Every item of the second argument is looked at.
+    /// Proportional to the number of items in the second argument.
     EachOfSecond,
-    /// Two values are compared until they differ.
+    /// Proportional to the shorter argument, for comparisons.
     Shorter,
-    /// Both are copied.
+    /// Proportional to the sum of both sizes, for copies.
     Sum,
-    /// A text is matched with a regular expression.
+    /// The cost of a regular expression match.
     Matches,
-    /// A text is searched for another.
+    /// Proportional to the product of both sizes, for searches.
     Product,
 }
 
@@ -57,7 +57,7 @@ impl CostRule {
     }
 }
 
-/// What a call with constant arguments gives.
+/// Evaluates a call with constant arguments.
 pub(crate) fn constant(call: &CallNode) -> Result<Value<'static>> {
     let args = call.args.iter().map(|arg| match arg {
         crate::plan::Node::Constant(value) => Ok(value.clone()),
@@ -83,7 +83,7 @@ fn no_overload(call: &CallNode, args: &[Value<'_>]) -> Error {
     let is_standard = is_operator || matches!(call.function, "size" | "matches");
     match (call.function, args) {
         ("contains" | "startsWith" | "endsWith", _) => Error::no_such_overload(),
-        // Values that have functions of their own are asked for this one, too, and only say no.
+        // cel-go dispatches to these receivers themselves, which report a generic error.
         (_, [Value::String(_) | Value::Duration(_) | Value::Timestamp(_), ..]) if is_standard => {
             Error::no_such_overload()
         }
@@ -97,7 +97,7 @@ fn no_overload(call: &CallNode, args: &[Value<'_>]) -> Error {
     }
 }
 
-/// Whether a value knows an operator at all, whatever the other operand is.
+/// Whether the operand's type supports an operator at all.
 fn has_operator(function: &str, operand: &Value<'_>) -> bool {
     use Value::{Bool, Bytes, Double, Duration, Int, List, String, Timestamp, Uint};
     match function {
@@ -126,7 +126,7 @@ impl<'a> Run<'a, '_> {
             }
             [first, second] => {
                 let first = self.node(first);
-                // With a pattern that is compiled already, the first argument alone is looked at first.
+                // With a precompiled pattern, an error in the first argument ends the call.
                 if first.as_ref().is_err_and(|error| call.regex.is_some() || error.is_cost_limit()) {
                     return first;
                 }
@@ -145,7 +145,8 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// A call whose arguments may be errors: only one function takes them. It costs as if they had the size of a number.
+    /// Finishes a call whose arguments may be errors, which only one function accepts. An error counts as a
+    /// value of size one.
     fn finish<const N: usize>(&mut self, call: &CallNode, args: [Result<Value<'a>>; N]) -> Result<Value<'a>> {
         let error = args.iter().find_map(|arg| arg.as_ref().err()).cloned();
         if error.as_ref().is_some_and(Error::is_cost_limit) {
@@ -165,7 +166,7 @@ impl<'a> Run<'a, '_> {
     }
 }
 
-/// What a call has cost.
+/// The actual cost of a call.
 fn cost<'a>(call: &CallNode, args: &[Value<'a>], result: &Value<'a>) -> u64 {
     let ran = RuntimeCall { overload: call.overload, args, result };
     let said = call.costs.iter().flatten().find_map(|cost| cost(&ran));

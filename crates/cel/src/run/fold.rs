@@ -1,4 +1,4 @@
-//! Loops.
+//! Evaluation of comprehensions.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ impl<'a> Run<'a, '_> {
         self.node(&bind.result)
     }
 
-    /// What the loop has built, with more in it: the call of a function as far as costs and errors go. The variable gives
-    /// away what it holds, so that it can be changed in place; the round puts the result there.
+    /// Appends to the accumulator, with the cost and errors of the equivalent function call. The accumulator
+    /// is moved out of its slot, so that it can be changed in place; the iteration stores the result.
     pub(super) fn grow(&mut self, grow: &'a Grow) -> Result<Value<'a>> {
         self.charge(1)?;
         match &grow.more {
@@ -85,7 +85,7 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// The last argument of a call: the call costs also where it is an error.
+    /// Charges a call even if its last argument is an error.
     pub(super) fn argument(&mut self, arg: Result<Value<'a>>) -> Result<Value<'a>> {
         if arg.as_ref().is_err_and(|error| !error.is_cost_limit()) {
             self.charge(1)?;
@@ -102,7 +102,7 @@ impl<'a> Run<'a, '_> {
         Ok(Value::Map(Map::Owned(map)))
     }
 
-    /// What a variable holds; it is empty afterwards.
+    /// Moves the value of a variable out of its slot.
     fn take(&mut self, slot: usize) -> Result<Value<'a>> {
         match std::mem::replace(&mut self.locals[slot], Slot::Empty) {
             Slot::Ready(value) => value,
@@ -111,7 +111,7 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// One round; whether there may be another.
+    /// Runs one iteration; returns whether to continue.
     fn round(
         &mut self,
         fold: &'a Fold,
@@ -137,7 +137,7 @@ impl<'a> Run<'a, '_> {
     }
 }
 
-/// What messages call the type of a value that is no list and no map.
+/// The type name of a value in the error for a range that is neither list nor map.
 fn host_name(value: &Value<'_>) -> &'static str {
     match value {
         Value::Bool(_) => "types.Bool",

@@ -1,4 +1,4 @@
-//! Runs a program: every step is counted, and the run ends when it has cost too much.
+//! The evaluator: charges every step and stops at the cost limit.
 
 mod attribute;
 mod call;
@@ -15,20 +15,20 @@ use crate::{
     plan::{Item, MapItem, Node, ObjectNode, Plan},
 };
 
-/// Runs a plan; also says what it has cost.
+/// Evaluates a plan; also returns its cost.
 pub(crate) fn run<'a>(plan: &'a Plan, bindings: &dyn Bindings<'a>, limit: u64) -> (Result<Value<'a>>, u64) {
     let locals = (0..plan.slots).map(|_| Slot::Empty).collect();
     let mut run = Run { bindings, locals, cost: 0, limit, patterns: Patterns::default() };
     (run.node(&plan.root), run.cost)
 }
 
-/// A variable of a loop.
+/// The slot of a comprehension variable.
 enum Slot<'a> {
-    /// Its loop does not run.
+    /// The comprehension is not running.
     Empty,
-    /// It is computed when it is first read.
+    /// Evaluated on first read.
     Lazy(&'a Node),
-    /// What it holds. What is folded may be an error that a later round makes good.
+    /// The value. An accumulator may be an error that a later iteration absorbs.
     Ready(Result<Value<'a>>),
 }
 
@@ -71,7 +71,7 @@ impl<'a> Run<'a, '_> {
         if self.cost > self.limit { Err(Error::cost_limit()) } else { Ok(()) }
     }
 
-    /// `&&` and `||`: one side that decides makes an error of the other good.
+    /// `&&` and `||`: a deciding side absorbs the error of the other.
     fn logic(&mut self, pair: &'a (Node, Node), decides: bool) -> Result<Value<'a>> {
         let first = match self.node(&pair.0) {
             Ok(Value::Bool(value)) if value == decides => return Ok(Value::Bool(value)),
@@ -108,7 +108,7 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// The value of an item; nothing if it is optional and missing.
+    /// The value of an item; `None` if it is optional and absent.
     fn item(&mut self, item: &'a Item) -> Result<Option<Value<'a>>> {
         let value = self.node(&item.node)?;
         match value {
@@ -120,7 +120,7 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    /// What was made costs also where it came to an error.
+    /// Charges the creation of a value, even if it failed.
     fn made<T>(&mut self, made: Result<T>, cost: u64) -> Result<T> {
         if !made.as_ref().is_err_and(Error::is_cost_limit) {
             self.charge(cost)?;

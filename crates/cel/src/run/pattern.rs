@@ -1,4 +1,4 @@
-//! Patterns that are known only when an expression runs.
+//! Regular expressions that are compiled during an evaluation.
 
 use regex::Regex;
 
@@ -9,30 +9,30 @@ use crate::{
     plan::CallNode,
 };
 
-/// So many small patterns cost no more in a run than Kubernetes says.
+/// The number of small patterns per evaluation that cost no more than in Kubernetes.
 const FREE: u32 = 256;
-/// What each further one costs. Kubernetes counts the length of a pattern, but the work is to compile it: without this, a rule within all
-/// limits could run for minutes.
+/// The cost of each further pattern. Kubernetes charges the length of a pattern, but the work is its
+/// compilation: without this, a rule within all limits could run for minutes.
 const SMALL_COST: u64 = 50;
-/// What a pattern of medium size costs: it repeats classes of many characters.
+/// The cost of a medium pattern, which repeats classes of many characters.
 const MEDIUM_COST: u64 = 2_000;
-/// What a large pattern costs.
+/// The cost of a large pattern.
 const LARGE_COST: u64 = 20_000;
 
-/// The patterns of a run.
+/// The patterns of an evaluation.
 #[derive(Default)]
 pub(super) struct Patterns {
-    /// How many there were.
+    /// The number of compiled patterns.
     compiled: u32,
-    /// The one that was compiled last: most loops have one for all items.
+    /// The last compiled pattern: most loops use one for all items.
     last: Option<(String, Compiled)>,
 }
 
-/// A pattern, or what is wrong with it.
+/// A compiled pattern, or its error.
 pub(super) type Compiled = std::result::Result<Regex, String>;
 
 impl<'a> Run<'a, '_> {
-    /// The pattern among the arguments of a call, if it is not compiled already.
+    /// Compiles the pattern argument of a call, unless the planner has compiled it.
     pub(super) fn pattern(&mut self, call: &CallNode, args: &[Value<'a>]) -> Result<Option<Compiled>> {
         let Some(Value::String(text)) = call.pattern.and_then(|index| args.get(index)) else {
             return Ok(None);

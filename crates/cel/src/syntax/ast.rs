@@ -1,27 +1,27 @@
-//! The tree of an expression.
+//! The abstract syntax tree.
 
-/// The number of a node, which finds its position, its type and what it refers to.
+/// The id of a node, the index of its position, type and reference.
 pub type ExprId = u32;
 
-/// A tree with the positions of its nodes.
+/// An AST with the positions of its nodes.
 #[derive(Clone, Debug)]
 pub struct Ast {
     /// The tree.
     pub root: Expr,
-    /// The byte in the text where each node stands, by its number.
+    /// The byte offset of each node in the source, by id.
     pub positions: Vec<u32>,
 }
 
-/// A node.
+/// A node of the AST.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Its number.
+    /// The id.
     pub id: ExprId,
-    /// What it is.
+    /// The kind of the node.
     pub kind: ExprKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// A constant.
@@ -30,11 +30,11 @@ pub enum ExprKind {
     Ident(String),
     /// `operand.field`, or `has(operand.field)`.
     Select {
-        /// What is looked into.
+        /// The operand.
         operand: Box<Expr>,
         /// The field.
         field: String,
-        /// Whether only its presence is asked for.
+        /// Whether it is a presence test.
         is_test: bool,
     },
     /// A call of a function or an operator.
@@ -50,11 +50,11 @@ pub enum ExprKind {
     List {
         /// The items.
         items: Vec<Expr>,
-        /// Which of them are optional, by index.
+        /// The indexes of the optional items.
         optional: Vec<usize>,
     },
     /// `{a: b, ?c: d}`
-    Map(Vec<Entry>),
+    Map(Vec<MapEntry>),
     /// `Name{a: b}`
     Struct {
         /// The type.
@@ -62,7 +62,7 @@ pub enum ExprKind {
         /// The fields.
         fields: Vec<FieldInit>,
     },
-    /// A loop, which macros make.
+    /// A loop, produced by macros.
     Comprehension(Box<Comprehension>),
 }
 
@@ -87,53 +87,53 @@ pub enum Literal {
 
 /// An entry of a map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    /// Its number.
+pub struct MapEntry {
+    /// The id.
     pub id: ExprId,
     /// The key.
     pub key: Expr,
     /// The value.
     pub value: Expr,
-    /// Whether it is left out if its value is missing.
+    /// Whether the entry is omitted if its value is absent.
     pub is_optional: bool,
 }
 
-/// A field of an object that an expression makes.
+/// A field of an object literal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldInit {
-    /// Its number.
+    /// The id.
     pub id: ExprId,
     /// The field.
     pub name: String,
     /// The value.
     pub value: Expr,
-    /// Whether it is left out if its value is missing.
+    /// Whether the field is omitted if its value is absent.
     pub is_optional: bool,
 }
 
-/// A loop over a list or a map that folds what it sees into a result.
+/// A loop over a list or a map that folds its items into a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comprehension {
-    /// What is looped over.
+    /// The list or map.
     pub range: Expr,
     /// The variable of the item or key.
     pub variable: String,
-    /// Of loops with two variables: the one of the value, while the first is the index or key.
+    /// The variable of the value, in loops with two variables, where the first is the index or key.
     pub second_variable: Option<String>,
-    /// The variable of what is folded.
+    /// The name of the accumulator.
     pub accumulator: String,
-    /// What it is at first.
+    /// The initial value of the accumulator.
     pub init: Expr,
-    /// Whether the loop goes on.
+    /// The condition to continue.
     pub condition: Expr,
-    /// What it becomes.
+    /// The next value of the accumulator.
     pub step: Expr,
-    /// What comes out.
+    /// The result.
     pub result: Expr,
 }
 
 impl Expr {
-    /// The dotted name that a chain of selections is.
+    /// The dotted name of a chain of selections.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {
             ExprKind::Ident(name) => Some(name.clone()),
@@ -147,7 +147,7 @@ impl Expr {
         }
     }
 
-    /// The nodes directly below.
+    /// The child nodes.
     pub(crate) fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Literal(_) | ExprKind::Ident(_) => Vec::new(),
@@ -162,7 +162,7 @@ impl Expr {
         }
     }
 
-    /// The same nodes, to change them.
+    /// The child nodes, mutable.
     pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Literal(_) | ExprKind::Ident(_) => Vec::new(),

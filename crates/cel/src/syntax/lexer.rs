@@ -1,11 +1,11 @@
-//! Text into tokens.
+//! The lexer.
 
 use super::{
     source::Issue,
-    token::{Kind, Token},
+    token::{Token, TokenKind},
 };
 
-/// The tokens of a text, with an end, and what could not be read.
+/// The tokens of a source text, with an end token, and the errors.
 pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Issue>) {
     let mut lexer = Lexer { bytes: source.as_bytes(), at: 0 };
     let (mut tokens, mut issues) = (Vec::new(), Vec::new());
@@ -21,7 +21,7 @@ pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Issue>) {
                 tokens.push(Token { kind, start: offset(start), end: offset(lexer.at) });
             }
             Err(failed) => {
-                // What was read until it failed, with the character that failed.
+                // Skips the text up to and including the invalid character.
                 let rest = &source[start + failed..];
                 lexer.at = start + failed + rest.chars().next().map_or(0, char::len_utf8);
                 let read = &source[start..lexer.at];
@@ -31,11 +31,11 @@ pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Issue>) {
         }
     }
     let end = offset(source.len());
-    tokens.push(Token { kind: Kind::Eof, start: end, end });
+    tokens.push(Token { kind: TokenKind::Eof, start: end, end });
     (tokens, issues)
 }
 
-/// Line breaks and tabs as messages show them.
+/// Escapes line breaks and tabs for messages.
 fn escaped(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t")
 }
@@ -67,8 +67,8 @@ impl Lexer<'_> {
         &self.bytes[self.at..]
     }
 
-    /// The kind and length of the token here, or how many bytes were good before it failed.
-    fn token(&self) -> Result<(Kind, usize), usize> {
+    /// The kind and length of the next token, or the number of valid bytes before the error.
+    fn token(&self) -> Result<(TokenKind, usize), usize> {
         let rest = self.rest();
         if let Some(found) = self.text() {
             return found;
@@ -86,8 +86,8 @@ impl Lexer<'_> {
         symbol(rest)
     }
 
-    /// A string or bytes, with their prefixes; a prefix alone is a word.
-    fn text(&self) -> Option<Result<(Kind, usize), usize>> {
+    /// A string or bytes literal with its prefix; `None` if the prefix is an identifier.
+    fn text(&self) -> Option<Result<(TokenKind, usize), usize>> {
         let rest = self.rest();
         let (is_bytes, is_raw, prefix) = match rest {
             [b'b' | b'B', b'r' | b'R', b'"' | b'\'', ..] => (true, true, 2),
@@ -96,7 +96,7 @@ impl Lexer<'_> {
             [b'"' | b'\'', ..] => (false, false, 0),
             _ => return None,
         };
-        let kind = if is_bytes { Kind::Bytes } else { Kind::String };
+        let kind = if is_bytes { TokenKind::Bytes } else { TokenKind::String };
         match string_length(&rest[prefix..], is_raw) {
             Ok(length) => Some(Ok((kind, prefix + length))),
             Err(_) if prefix > 0 => None,
@@ -105,11 +105,11 @@ impl Lexer<'_> {
     }
 }
 
-/// How long a string is from its first to its last quote, or how many bytes were good.
+/// The length of a string literal, or the number of valid bytes.
 fn string_length(text: &[u8], is_raw: bool) -> Result<usize, usize> {
     let quote = text[0];
     if text.len() >= 3 && text[1] == quote && text[2] == quote {
-        // Two quotes are an empty string where a third begins nothing that ends.
+        // Two quotes are an empty string, unless they start a complete triple-quoted string.
         return Ok(long_string(text, quote, is_raw).unwrap_or(2));
     }
     let mut at = 1;
@@ -135,7 +135,7 @@ fn long_string(text: &[u8], quote: u8, is_raw: bool) -> Option<usize> {
     None
 }
 
-/// How long an escape is, or how many bytes of it were good.
+/// The length of an escape sequence, or the number of valid bytes.
 fn escape_length(text: &[u8]) -> Result<usize, usize> {
     let digits = |from: usize, count: usize, is_digit: fn(&u8) -> bool| {
         let good = text[from.min(text.len())..].iter().take(count).take_while(|byte| is_digit(byte)).count();
@@ -155,30 +155,30 @@ fn word_length(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
 }
 
-fn keyword(word: &[u8]) -> Kind {
+fn keyword(word: &[u8]) -> TokenKind {
     match word {
-        b"in" => Kind::In,
-        b"true" => Kind::True,
-        b"false" => Kind::False,
-        b"null" => Kind::Null,
-        _ => Kind::Identifier,
+        b"in" => TokenKind::In,
+        b"true" => TokenKind::True,
+        b"false" => TokenKind::False,
+        b"null" => TokenKind::Null,
+        _ => TokenKind::Identifier,
     }
 }
 
-fn escaped_identifier(text: &[u8]) -> Result<(Kind, usize), usize> {
+fn escaped_identifier(text: &[u8]) -> Result<(TokenKind, usize), usize> {
     let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-/ ".contains(byte);
     let inner = text[1..].iter().take_while(|byte| is_inner(byte)).count();
     match text.get(inner + 1) {
-        Some(b'`') if inner > 0 => Ok((Kind::EscapedIdentifier, inner + 2)),
+        Some(b'`') if inner > 0 => Ok((TokenKind::EscapedIdentifier, inner + 2)),
         _ => Err(inner + 1),
     }
 }
 
-fn number(text: &[u8]) -> Option<(Kind, usize)> {
+fn number(text: &[u8]) -> Option<(TokenKind, usize)> {
     let digits = |from: usize| text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
     let unsigned = |length: usize| match text.get(length) {
-        Some(b'u' | b'U') => (Kind::Uint, length + 1),
-        _ => (Kind::Int, length),
+        Some(b'u' | b'U') => (TokenKind::Uint, length + 1),
+        _ => (TokenKind::Int, length),
     };
     if text.starts_with(b"0x") {
         let hex = text[2..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -198,39 +198,39 @@ fn number(text: &[u8]) -> Option<(Kind, usize)> {
         _ => (0, 0),
     };
     match (exponent, fraction) {
-        ((sign, count @ 1..), _) => Some((Kind::Float, mantissa + sign + count)),
-        (_, 1..) => Some((Kind::Float, mantissa)),
+        ((sign, count @ 1..), _) => Some((TokenKind::Float, mantissa + sign + count)),
+        (_, 1..) => Some((TokenKind::Float, mantissa)),
         _ => Some(unsigned(whole)),
     }
 }
 
-fn symbol(text: &[u8]) -> Result<(Kind, usize), usize> {
+fn symbol(text: &[u8]) -> Result<(TokenKind, usize), usize> {
     Ok(match text {
-        [b'=', b'=', ..] => (Kind::Equals, 2),
-        [b'!', b'=', ..] => (Kind::NotEquals, 2),
-        [b'<', b'=', ..] => (Kind::LessEquals, 2),
-        [b'>', b'=', ..] => (Kind::GreaterEquals, 2),
-        [b'&', b'&', ..] => (Kind::And, 2),
-        [b'|', b'|', ..] => (Kind::Or, 2),
+        [b'=', b'=', ..] => (TokenKind::Equals, 2),
+        [b'!', b'=', ..] => (TokenKind::NotEquals, 2),
+        [b'<', b'=', ..] => (TokenKind::LessEquals, 2),
+        [b'>', b'=', ..] => (TokenKind::GreaterEquals, 2),
+        [b'&', b'&', ..] => (TokenKind::And, 2),
+        [b'|', b'|', ..] => (TokenKind::Or, 2),
         [b'=' | b'&' | b'|', ..] => return Err(1),
-        [b'<', ..] => (Kind::Less, 1),
-        [b'>', ..] => (Kind::Greater, 1),
-        [b'[', ..] => (Kind::OpenBracket, 1),
-        [b']', ..] => (Kind::CloseBracket, 1),
-        [b'{', ..] => (Kind::OpenBrace, 1),
-        [b'}', ..] => (Kind::CloseBrace, 1),
-        [b'(', ..] => (Kind::OpenParen, 1),
-        [b')', ..] => (Kind::CloseParen, 1),
-        [b'.', ..] => (Kind::Dot, 1),
-        [b',', ..] => (Kind::Comma, 1),
-        [b'-', ..] => (Kind::Minus, 1),
-        [b'!', ..] => (Kind::Exclamation, 1),
-        [b'?', ..] => (Kind::Question, 1),
-        [b':', ..] => (Kind::Colon, 1),
-        [b'+', ..] => (Kind::Plus, 1),
-        [b'*', ..] => (Kind::Star, 1),
-        [b'/', ..] => (Kind::Slash, 1),
-        [b'%', ..] => (Kind::Percent, 1),
+        [b'<', ..] => (TokenKind::Less, 1),
+        [b'>', ..] => (TokenKind::Greater, 1),
+        [b'[', ..] => (TokenKind::OpenBracket, 1),
+        [b']', ..] => (TokenKind::CloseBracket, 1),
+        [b'{', ..] => (TokenKind::OpenBrace, 1),
+        [b'}', ..] => (TokenKind::CloseBrace, 1),
+        [b'(', ..] => (TokenKind::OpenParen, 1),
+        [b')', ..] => (TokenKind::CloseParen, 1),
+        [b'.', ..] => (TokenKind::Dot, 1),
+        [b',', ..] => (TokenKind::Comma, 1),
+        [b'-', ..] => (TokenKind::Minus, 1),
+        [b'!', ..] => (TokenKind::Exclamation, 1),
+        [b'?', ..] => (TokenKind::Question, 1),
+        [b':', ..] => (TokenKind::Colon, 1),
+        [b'+', ..] => (TokenKind::Plus, 1),
+        [b'*', ..] => (TokenKind::Star, 1),
+        [b'/', ..] => (TokenKind::Slash, 1),
+        [b'%', ..] => (TokenKind::Percent, 1),
         _ => return Err(0),
     })
 }

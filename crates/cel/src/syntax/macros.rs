@@ -1,4 +1,5 @@
-//! Calls that stand for larger trees: loops, presence tests, optional values.
+//! Macros: calls that the parser expands to larger trees, such as comprehensions, presence tests and optional
+//! values.
 
 use super::{
     ast::{Comprehension, Expr, ExprId, ExprKind, Literal},
@@ -6,37 +7,37 @@ use super::{
     parser::MAX_NODES,
 };
 
-/// The name of the variable that loops of macros fold into. No expression can write it.
+/// The accumulator variable of macros. Expressions cannot spell its name.
 pub(crate) const ACCUMULATOR: &str = "@result";
-/// The name of the variable of loops that never run.
+/// The variable of loops that never run.
 pub(crate) const UNUSED: &str = "#unused";
 
-/// A call that is replaced by a tree when it is parsed.
+/// A call that the parser replaces by a tree.
 #[derive(Clone, Copy)]
 pub struct Macro {
     /// The function's name.
     pub name: &'static str,
     /// Whether it is called on a receiver.
     pub is_member: bool,
-    /// How many arguments it takes; without a number: any.
+    /// The number of arguments; `None` for any.
     pub args: Option<usize>,
-    /// Makes the tree of the receiver and the arguments.
+    /// Builds the tree from receiver and arguments.
     pub expand: Expansion,
 }
 
-/// Makes a tree of a receiver and arguments.
+/// Builds a tree from receiver and arguments.
 pub type Expansion = fn(&mut Expander<'_>, Option<Expr>, Vec<Expr>) -> Result<Expr, MacroError>;
 
-/// Arguments that a macro cannot take.
+/// The error of a macro about its arguments.
 #[derive(Debug)]
 pub struct MacroError {
-    /// The node that is wrong; the call itself where there is none.
+    /// The node in error; the call itself if there is none.
     pub id: Option<ExprId>,
-    /// What is wrong with it.
+    /// The error message.
     pub message: String,
 }
 
-/// How a macro is found.
+/// The lookup key of a macro.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MacroKey {
     name: String,
@@ -51,12 +52,12 @@ impl MacroKey {
 }
 
 impl Macro {
-    /// A macro that is called on a receiver.
+    /// A macro with a receiver.
     pub const fn member(name: &'static str, args: usize, expand: Expansion) -> Self {
         Macro { name, is_member: true, args: Some(args), expand }
     }
 
-    /// A macro that is called without a receiver.
+    /// A macro without a receiver.
     pub const fn global(name: &'static str, args: usize, expand: Expansion) -> Self {
         Macro { name, is_member: false, args: Some(args), expand }
     }
@@ -66,7 +67,7 @@ impl Macro {
     }
 }
 
-/// Makes nodes at the place of the call that is replaced.
+/// Creates nodes at the position of the expanded call.
 pub struct Expander<'p> {
     pub(super) positions: &'p mut Vec<u32>,
     pub(super) position: u32,
@@ -79,48 +80,48 @@ impl Expander<'_> {
         Expr { id, kind }
     }
 
-    /// A constant.
+    /// A literal.
     pub fn literal(&mut self, literal: Literal) -> Expr {
         self.node(ExprKind::Literal(literal))
     }
 
-    /// A name.
+    /// An identifier.
     pub fn ident(&mut self, name: &str) -> Expr {
         self.node(ExprKind::Ident(name.to_owned()))
     }
 
-    /// The variable that the loop folds into.
+    /// The accumulator variable.
     pub fn accumulator(&mut self) -> Expr {
         self.ident(ACCUMULATOR)
     }
 
-    /// A list.
+    /// A list literal.
     pub fn list(&mut self, items: Vec<Expr>) -> Expr {
         self.node(ExprKind::List { items, optional: Vec::new() })
     }
 
-    /// A map without entries.
+    /// An empty map literal.
     pub fn empty_map(&mut self) -> Expr {
         self.node(ExprKind::Map(Vec::new()))
     }
 
-    /// The call of a function or an operator.
+    /// A call of a function or an operator.
     pub fn call(&mut self, function: &str, args: Vec<Expr>) -> Expr {
         self.node(ExprKind::Call { target: None, function: function.to_owned(), args })
     }
 
-    /// The call of a function on a receiver.
+    /// A member call.
     pub fn member_call(&mut self, function: &str, target: Expr, args: Vec<Expr>) -> Expr {
         let target = Some(Box::new(target));
         self.node(ExprKind::Call { target, function: function.to_owned(), args })
     }
 
-    /// A loop.
+    /// A comprehension.
     pub fn comprehension(&mut self, comprehension: Comprehension) -> Expr {
         self.node(ExprKind::Comprehension(Box::new(comprehension)))
     }
 
-    /// `expr` with a name for a value that is computed once.
+    /// `expr` with a variable for a value that is evaluated once.
     pub fn bind(&mut self, name: &str, value: Expr, expr: Expr) -> Expr {
         let comprehension = Comprehension {
             range: self.list(Vec::new()),
@@ -135,7 +136,7 @@ impl Expander<'_> {
         self.comprehension(comprehension)
     }
 
-    /// The same tree once more, with nodes of its own.
+    /// A copy of a tree with new ids.
     pub fn copy(&mut self, expr: &Expr) -> Result<Expr, MacroError> {
         let mut copy = expr.clone();
         self.renumber(&mut copy)?;
@@ -159,7 +160,7 @@ impl Expander<'_> {
     }
 }
 
-/// The name that an argument is.
+/// The name of an argument that must be an identifier.
 fn simple_name(expr: &Expr, message: &str) -> Result<String, MacroError> {
     let error = |message: &str| MacroError { id: Some(expr.id), message: message.to_owned() };
     match &expr.kind {
@@ -174,7 +175,7 @@ fn simple_name(expr: &Expr, message: &str) -> Result<String, MacroError> {
 const MUST_BE_NAME: &str = "argument must be a simple name";
 const NOT_A_NAME: &str = "argument is not an identifier";
 
-/// The variables of a loop: the first one or two arguments.
+/// The loop variables: the first one or two arguments.
 struct Variables {
     first: String,
     second: Option<String>,
@@ -195,7 +196,7 @@ fn two_variables(args: &mut Vec<Expr>) -> Result<Variables, MacroError> {
     Ok(Variables { first, second: Some(second) })
 }
 
-/// A loop's parts beside its range and variables.
+/// The components of a comprehension besides its range and variables.
 struct Fold {
     init: Expr,
     condition: Expr,
@@ -278,7 +279,7 @@ fn quantifier<'e, 'p>(
     Ok(make(expander, range, variables, args.remove(0)))
 }
 
-/// A list that grows by one item per round, or only in rounds that a predicate lets pass.
+/// A list that grows by one item per iteration, or only in iterations that satisfy a predicate.
 fn growing(
     expander: &mut Expander<'_>,
     range: Option<Expr>,
@@ -301,13 +302,13 @@ fn filtered(expander: &mut Expander<'_>, predicate: Option<Expr>, step: Expr) ->
     expander.call(operators::CONDITIONAL, vec![predicate, step, accumulator])
 }
 
-/// The last argument, and the one before it if there is one more than needed.
+/// The last argument, and the one before it if there is an additional argument.
 fn predicate_and_last(mut args: Vec<Expr>) -> (Option<Expr>, Expr) {
     let last = args.pop().expect("the number of arguments is fixed");
     (args.pop(), last)
 }
 
-/// `range.map(item, value)`, for macros of libraries too.
+/// Expands `range.map(item, value)`; libraries use it too.
 pub(crate) fn map(
     e: &mut Expander<'_>,
     range: Option<Expr>,
@@ -334,7 +335,7 @@ fn transform_list(
     Ok(growing(e, range, variables, predicate, item))
 }
 
-/// The function that puts an entry, or the entries of a map, into the map that a loop builds.
+/// The function that inserts an entry, or the entries of a map, into the accumulator.
 pub(crate) const MAP_INSERT: &str = "cel.@mapInsert";
 
 fn transform_map(e: &mut Expander<'_>, range: Option<Expr>, mut args: Vec<Expr>) -> Result<Expr, MacroError> {
@@ -378,7 +379,7 @@ fn opt_flat_map(e: &mut Expander<'_>, target: Option<Expr>, args: Vec<Expr>) -> 
     on_value(e, target, args, "optFlatMap", false)
 }
 
-/// Something done with the value of an optional, if it has one.
+/// Applies an expression to the value of an optional, if present.
 fn on_value(
     expander: &mut Expander<'_>,
     target: Option<Expr>,
@@ -401,7 +402,7 @@ fn on_value(
     Ok(expander.call(operators::CONDITIONAL, vec![has_value, mapped, none]))
 }
 
-/// The macros of the language, of optional values and of loops with two variables.
+/// The macros of the language, of optional values and of two-variable comprehensions.
 pub(crate) fn standard_macros() -> Vec<Macro> {
     let mut macros = vec![
         Macro::global("has", 1, has),

@@ -1,4 +1,4 @@
-//! From text to a tree: tokens, grammar, macros.
+//! The parser: lexer, grammar and macros.
 
 mod ast;
 mod lexer;
@@ -12,7 +12,7 @@ mod unescape;
 mod words;
 
 pub use self::{
-    ast::{Ast, Comprehension, Entry, Expr, ExprId, ExprKind, FieldInit, Literal},
+    ast::{Ast, Comprehension, Expr, ExprId, ExprKind, FieldInit, Literal, MapEntry},
     macros::{Expander, Macro, MacroError},
     source::{Issue, Issues},
     words::is_word,
@@ -22,7 +22,7 @@ pub(crate) use self::{
     parser::parse,
 };
 
-/// The function names that operators become.
+/// The function names of operators.
 pub mod operators {
     /// `c ? a : b`
     pub const CONDITIONAL: &str = "_?_:_";
@@ -64,6 +64,6 @@ pub mod operators {
     pub const OPT_SELECT: &str = "_?._";
     /// `a in b`
     pub const IN: &str = "@in";
-    /// What loops of `all` and `exists` ask before every step.
+    /// The loop condition of `all` and `exists`.
     pub const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
 }

@@ -1,26 +1,26 @@
-//! Errors with their place in the text.
+//! Compile errors with their positions in the source.
 
 use std::fmt;
 
-/// Something wrong with an expression, at a byte of its text; without a place where it is about all of it.
+/// A compile error, at a byte of the source, or without a position for the whole expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// Where it is.
+    /// The byte offset.
     pub position: Option<u32>,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
 }
 
-/// Everything wrong with an expression. It prints the place of each below the line.
+/// All errors of an expression. Displays each with the source line and a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issues {
     source: String,
     issues: Vec<Issue>,
 }
 
-/// How many are shown.
+/// The maximum number of displayed errors.
 const MAX_SHOWN: usize = 100;
-/// Longer lines are not shown.
+/// Longer source lines are not displayed.
 const MAX_SNIPPET_BYTES: usize = 16_384;
 
 impl Issues {
@@ -29,12 +29,12 @@ impl Issues {
         Issues { source: source.to_owned(), issues }
     }
 
-    /// The errors in the order of their places.
+    /// The errors, by position.
     pub fn list(&self) -> &[Issue] {
         &self.issues
     }
 
-    /// The line that a byte is on (from 1), its number of characters before the byte, and the line.
+    /// The line number (from 1) of a byte, its column in characters, and the line.
     fn locate(&self, position: u32) -> (usize, usize, &str) {
         let position = (position as usize).min(self.source.len());
         let before = &self.source[..position];

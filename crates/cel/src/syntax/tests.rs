@@ -1,4 +1,4 @@
-//! Properties of the parser.
+//! Property tests of the parser.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{Expr, ExprKind, Literal, operators, parse};
 
-/// A tree as text, with parentheses around everything.
+/// Prints a tree with full parentheses.
 fn print(expr: &Expr) -> String {
     let list = |exprs: &[Expr]| exprs.iter().map(print).collect::<Vec<_>>().join(", ");
     let mark = |is_optional: bool| if is_optional { "?" } else { "" };
@@ -77,7 +77,7 @@ fn print_literal(literal: &Literal) -> String {
     }
 }
 
-/// Texts that are expressions.
+/// Generates valid expressions.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         prop::sample::select(vec![
@@ -132,7 +132,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Words and signs of the language in any order.
+/// Generates random sequences of tokens.
 fn soup() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
         "a", "in", "has", "(", ")", "[", "]", "{", "}", ".", ",", "?", ":", "+", "-", "!", "&&", "||", "==",

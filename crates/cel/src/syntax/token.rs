@@ -1,10 +1,10 @@
-//! Kinds of tokens, and how messages name them.
+//! Token kinds, and their names in messages.
 
 use std::fmt;
 
-/// What a token is. The order is the one in which messages list what was expected.
+/// The kind of a token. Messages list expected kinds in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Eof,
     Equals,
     NotEquals,
@@ -43,59 +43,59 @@ pub(crate) enum Kind {
     EscapedIdentifier,
 }
 
-const KINDS: [(Kind, &str); 36] = [
-    (Kind::Eof, "<EOF>"),
-    (Kind::Equals, "'=='"),
-    (Kind::NotEquals, "'!='"),
-    (Kind::In, "'in'"),
-    (Kind::Less, "'<'"),
-    (Kind::LessEquals, "'<='"),
-    (Kind::GreaterEquals, "'>='"),
-    (Kind::Greater, "'>'"),
-    (Kind::And, "'&&'"),
-    (Kind::Or, "'||'"),
-    (Kind::OpenBracket, "'['"),
-    (Kind::CloseBracket, "']'"),
-    (Kind::OpenBrace, "'{'"),
-    (Kind::CloseBrace, "'}'"),
-    (Kind::OpenParen, "'('"),
-    (Kind::CloseParen, "')'"),
-    (Kind::Dot, "'.'"),
-    (Kind::Comma, "','"),
-    (Kind::Minus, "'-'"),
-    (Kind::Exclamation, "'!'"),
-    (Kind::Question, "'?'"),
-    (Kind::Colon, "':'"),
-    (Kind::Plus, "'+'"),
-    (Kind::Star, "'*'"),
-    (Kind::Slash, "'/'"),
-    (Kind::Percent, "'%'"),
-    (Kind::True, "'true'"),
-    (Kind::False, "'false'"),
-    (Kind::Null, "'null'"),
-    (Kind::Float, "NUM_FLOAT"),
-    (Kind::Int, "NUM_INT"),
-    (Kind::Uint, "NUM_UINT"),
-    (Kind::String, "STRING"),
-    (Kind::Bytes, "BYTES"),
-    (Kind::Identifier, "IDENTIFIER"),
-    (Kind::EscapedIdentifier, "ESC_IDENTIFIER"),
+const KINDS: [(TokenKind, &str); 36] = [
+    (TokenKind::Eof, "<EOF>"),
+    (TokenKind::Equals, "'=='"),
+    (TokenKind::NotEquals, "'!='"),
+    (TokenKind::In, "'in'"),
+    (TokenKind::Less, "'<'"),
+    (TokenKind::LessEquals, "'<='"),
+    (TokenKind::GreaterEquals, "'>='"),
+    (TokenKind::Greater, "'>'"),
+    (TokenKind::And, "'&&'"),
+    (TokenKind::Or, "'||'"),
+    (TokenKind::OpenBracket, "'['"),
+    (TokenKind::CloseBracket, "']'"),
+    (TokenKind::OpenBrace, "'{'"),
+    (TokenKind::CloseBrace, "'}'"),
+    (TokenKind::OpenParen, "'('"),
+    (TokenKind::CloseParen, "')'"),
+    (TokenKind::Dot, "'.'"),
+    (TokenKind::Comma, "','"),
+    (TokenKind::Minus, "'-'"),
+    (TokenKind::Exclamation, "'!'"),
+    (TokenKind::Question, "'?'"),
+    (TokenKind::Colon, "':'"),
+    (TokenKind::Plus, "'+'"),
+    (TokenKind::Star, "'*'"),
+    (TokenKind::Slash, "'/'"),
+    (TokenKind::Percent, "'%'"),
+    (TokenKind::True, "'true'"),
+    (TokenKind::False, "'false'"),
+    (TokenKind::Null, "'null'"),
+    (TokenKind::Float, "NUM_FLOAT"),
+    (TokenKind::Int, "NUM_INT"),
+    (TokenKind::Uint, "NUM_UINT"),
+    (TokenKind::String, "STRING"),
+    (TokenKind::Bytes, "BYTES"),
+    (TokenKind::Identifier, "IDENTIFIER"),
+    (TokenKind::EscapedIdentifier, "ESC_IDENTIFIER"),
 ];
 
-/// A token, and the bytes of the text that it is.
+/// A token and its byte range in the source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub start: u32,
     pub end: u32,
 }
 
-/// A set of kinds.
+/// A set of token kinds.
 #[derive(Clone, Copy)]
 pub(crate) struct Set(u64);
 
 impl Set {
-    pub const fn of(kinds: &[Kind]) -> Set {
+    pub const fn of(kinds: &[TokenKind]) -> Set {
         let mut bits = 0;
         let mut index = 0;
         while index < kinds.len() {
@@ -109,31 +109,31 @@ impl Set {
         Set(self.0 | other.0)
     }
 
-    pub fn has(self, kind: Kind) -> bool {
+    pub fn has(self, kind: TokenKind) -> bool {
         self.0 & (1 << kind as u64) != 0
     }
 }
 
-/// What an expression can begin with.
+/// The tokens that can start an expression.
 pub(crate) const EXPRESSION: Set = Set::of(&[
-    Kind::OpenBracket,
-    Kind::OpenBrace,
-    Kind::OpenParen,
-    Kind::Dot,
-    Kind::Minus,
-    Kind::Exclamation,
-    Kind::True,
-    Kind::False,
-    Kind::Null,
-    Kind::Float,
-    Kind::Int,
-    Kind::Uint,
-    Kind::String,
-    Kind::Bytes,
-    Kind::Identifier,
+    TokenKind::OpenBracket,
+    TokenKind::OpenBrace,
+    TokenKind::OpenParen,
+    TokenKind::Dot,
+    TokenKind::Minus,
+    TokenKind::Exclamation,
+    TokenKind::True,
+    TokenKind::False,
+    TokenKind::Null,
+    TokenKind::Float,
+    TokenKind::Int,
+    TokenKind::Uint,
+    TokenKind::String,
+    TokenKind::Bytes,
+    TokenKind::Identifier,
 ]);
 
-/// The set as messages show it: braces where it has more than one.
+/// The set as messages show it: in braces if it has more than one kind.
 impl fmt::Display for Set {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = KINDS.iter().filter(|(kind, _)| self.has(*kind)).map(|(_, name)| *name);

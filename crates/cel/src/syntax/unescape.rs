@@ -1,6 +1,6 @@
-//! The text that a string or bytes literal stands for.
+//! Unescaping of string and bytes literals.
 
-/// What a literal stands for, quotes and prefixes included in what is given; nothing if an escape names no character.
+/// The string of a literal with its quotes and prefix; `None` for an invalid escape.
 pub(super) fn string(literal: &str) -> Option<String> {
     let (text, is_raw) = inner(literal);
     if is_raw {
@@ -18,7 +18,7 @@ pub(super) fn string(literal: &str) -> Option<String> {
     Some(result)
 }
 
-/// The bytes of a literal; escapes of characters by their code have no place in them.
+/// The bytes of a literal; Unicode escapes are invalid there.
 pub(super) fn bytes(literal: &str) -> Option<Vec<u8>> {
     let (text, is_raw) = inner(&literal[1..]);
     if is_raw {
@@ -42,7 +42,7 @@ enum Part<'t> {
     Code(u32),
 }
 
-/// What stands between the quotes, with line ends of one kind, and whether backslashes mean themselves.
+/// The text between the quotes with normalized line ends, and whether it is raw.
 fn inner(literal: &str) -> (String, bool) {
     let (is_raw, quoted) = match literal.strip_prefix(['r', 'R']) {
         Some(rest) => (true, rest),

@@ -1,6 +1,6 @@
-//! Words that are no names.
+//! Keywords and reserved words.
 
-/// Names that are kept for later versions of the language.
+/// Identifiers reserved for later versions of the language.
 pub(super) const RESERVED: [&str; 18] = [
     "as",
     "break",
@@ -22,7 +22,7 @@ pub(super) const RESERVED: [&str; 18] = [
     "in",
 ];
 
-/// Whether a word means something in expressions, or is kept for that: it is no name of a field or variable.
+/// Whether a word is a keyword or reserved, so that no field or variable can have this name.
 pub fn is_word(text: &str) -> bool {
     RESERVED.contains(&text) || matches!(text, "true" | "false" | "null")
 }

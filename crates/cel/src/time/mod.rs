@@ -1,4 +1,4 @@
-//! Spans and points of time, with the bounds and the notations that the language gives them.
+//! Durations and timestamps, with the bounds and notations of the language.
 
 mod parse;
 mod print;
@@ -11,19 +11,19 @@ use crate::{Error, Result};
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// The first second of the year 1.
 const MIN_SECONDS: i64 = -62_135_596_800;
-/// The day that seconds are counted from.
+/// The Unix epoch.
 const EPOCH: civil::Date = civil::date(1970, 1, 1);
 /// The last second of the year 9999.
 const MAX_SECONDS: i64 = 253_402_300_799;
 
-/// A span of time in nanoseconds: at most 292 years, either way.
+/// A duration in nanoseconds: at most 292 years, positive or negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration {
-    /// How many nanoseconds it has.
+    /// The nanoseconds.
     pub nanos: i64,
 }
 
-/// A point in time between the years 1 and 9999.
+/// A timestamp between the years 1 and 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp {
     seconds: i64,
@@ -39,33 +39,33 @@ fn timestamp_overflow() -> Error {
 }
 
 impl Duration {
-    /// The sum of two spans.
+    /// The sum of two durations.
     pub(crate) fn plus(self, other: Duration) -> Result<Duration> {
         let nanos = self.nanos.checked_add(other.nanos).ok_or_else(duration_overflow)?;
         Ok(Duration { nanos })
     }
 
-    /// The difference of two spans.
+    /// The difference of two durations.
     pub(crate) fn minus(self, other: Duration) -> Result<Duration> {
         let nanos = self.nanos.checked_sub(other.nanos).ok_or_else(duration_overflow)?;
         Ok(Duration { nanos })
     }
 
-    /// The span the other way.
+    /// The negated duration.
     pub(crate) fn negated(self) -> Result<Duration> {
         Ok(Duration { nanos: self.nanos.checked_neg().ok_or_else(duration_overflow)? })
     }
 }
 
 impl Timestamp {
-    /// The point so many seconds and nanoseconds after the beginning of 1970.
+    /// The timestamp with these seconds and nanoseconds since the Unix epoch.
     pub fn new(seconds: i64, nanos: u32) -> Result<Timestamp> {
         let is_in_bounds =
             (MIN_SECONDS..=MAX_SECONDS).contains(&seconds) && i64::from(nanos) < NANOS_PER_SECOND;
         if is_in_bounds { Ok(Timestamp { seconds, nanos }) } else { Err(timestamp_overflow()) }
     }
 
-    /// Seconds since the beginning of 1970.
+    /// Seconds since the Unix epoch.
     pub fn seconds(self) -> i64 {
         self.seconds
     }
@@ -75,12 +75,12 @@ impl Timestamp {
         self.nanos
     }
 
-    /// The point a span later.
+    /// The timestamp plus a duration.
     pub(crate) fn plus(self, span: Duration) -> Result<Timestamp> {
         self.moved(span.nanos.into())
     }
 
-    /// The point a span earlier.
+    /// The timestamp minus a duration.
     pub(crate) fn minus(self, span: Duration) -> Result<Timestamp> {
         self.moved(-i128::from(span.nanos))
     }
@@ -93,7 +93,7 @@ impl Timestamp {
         Timestamp::new(seconds, nanos)
     }
 
-    /// The span from another point to this one.
+    /// The duration from another timestamp to this one.
     pub(crate) fn since(self, earlier: Timestamp) -> Result<Duration> {
         let nanos = self.total_nanos() - earlier.total_nanos();
         Ok(Duration { nanos: i64::try_from(nanos).map_err(|_| duration_overflow())? })
@@ -103,7 +103,7 @@ impl Timestamp {
         i128::from(self.seconds) * i128::from(NANOS_PER_SECOND) + i128::from(self.nanos)
     }
 
-    /// What calendar and clock show at a distance from Greenwich.
+    /// The civil date and time at an offset from UTC.
     pub(crate) fn civil(self, offset_seconds: i64) -> Result<civil::DateTime> {
         let local = self.seconds + offset_seconds;
         let day = i32::try_from(local.div_euclid(86_400)).map_err(|_| timestamp_overflow())?;

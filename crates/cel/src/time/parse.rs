@@ -1,12 +1,13 @@
-//! Times and spans from text.
+//! Parsing of timestamps and durations.
 
 use jiff::{civil, tz::TimeZoneDatabase};
+use lexical::quote;
 
 use super::{Duration, EPOCH, Timestamp};
 use crate::{Error, Result};
 
 impl Duration {
-    /// A span in the notation of Go, such as `1h30m` or `-1.5s`.
+    /// Parses a duration in Go's notation, such as `1h30m` or `-1.5s`.
     pub fn parse(text: &str) -> Option<Duration> {
         let (is_negative, mut rest) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
@@ -30,7 +31,7 @@ impl Duration {
     }
 }
 
-/// A number with its unit at the front of a text, in nanoseconds, and the rest.
+/// Parses a number with its unit, in nanoseconds; returns the rest.
 fn one_part(text: &str) -> Option<(i128, &str)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let (whole, rest) = text.split_at(digits(text));
@@ -53,7 +54,7 @@ fn one_part(text: &str) -> Option<(i128, &str)> {
         _ => return None,
     };
     let whole: i128 = if whole.is_empty() { 0 } else { whole.parse::<i64>().ok()?.into() };
-    // More digits than these are below a nanosecond in every unit.
+    // Further digits are below a nanosecond in every unit.
     let fraction = &fraction[..fraction.len().min(18)];
     let scale = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
     let fraction: i128 = if fraction.is_empty() { 0 } else { fraction.parse::<i64>().ok()?.into() };
@@ -61,7 +62,7 @@ fn one_part(text: &str) -> Option<(i128, &str)> {
 }
 
 impl Timestamp {
-    /// A point in time in the notation of RFC 3339.
+    /// Parses a timestamp in the notation of RFC 3339.
     pub fn parse(text: &str) -> Option<Result<Timestamp>> {
         let bytes = text.as_bytes();
         if bytes.len() < 20 || bytes[10] != b'T' || bytes[13] != b':' || bytes[16] != b':' {
@@ -75,7 +76,7 @@ impl Timestamp {
         Some(Timestamp::new(seconds, nanos))
     }
 
-    /// A point in time, or a date, which is the beginning of its day.
+    /// Parses a timestamp, or a date, which is the start of its day.
     pub(crate) fn parse_date_or_time(text: &str) -> Option<Timestamp> {
         if text.len() == 10 {
             return Timestamp::new(seconds_of_date(text)?, 0).ok();
@@ -101,7 +102,7 @@ fn seconds_of_date(text: &str) -> Option<i64> {
     Some(EPOCH.until(date).ok()?.get_days() as i64 * 86_400)
 }
 
-/// The nanoseconds of a fraction at the front of a text, and the rest.
+/// Parses a fraction of a second, in nanoseconds; returns the rest.
 fn fraction(text: &str) -> Option<(u32, &str)> {
     let Some(after) = text.strip_prefix(['.', ',']) else { return Some((0, text)) };
     let count = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -110,7 +111,7 @@ fn fraction(text: &str) -> Option<(u32, &str)> {
     if count == 0 { None } else { Some((kept.parse().ok()?, rest)) }
 }
 
-/// How far east a zone is: `Z` or `+01:00`.
+/// Parses a UTC offset in seconds: `Z` or `+01:00`.
 fn zone_seconds(text: &str) -> Option<i64> {
     if text == "Z" {
         return Some(0);
@@ -127,14 +128,14 @@ fn zone_seconds(text: &str) -> Option<i64> {
     Some(sign * (number(text.get(1..3)?, 24)? * 3600 + number(text.get(4..)?, 59)? * 60))
 }
 
-/// How far east of Greenwich a zone is at a time, in seconds. A zone is a name such as `Europe/Berlin`, or hours and
-/// minutes such as `+02:00`.
+/// The UTC offset of a time zone at a time, in seconds. A zone is a name such as `Europe/Berlin`, or hours
+/// and minutes such as `+02:00`.
 pub(crate) fn zone_offset(zone: &str, time: Timestamp) -> Result<i64> {
     let Some((hours, minutes)) = zone.split_once(':') else { return named_offset(zone, time) };
     let parse = |text: &str| {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let parsed = number(digits, 99_999).filter(|_| !digits.is_empty());
-        let invalid = || Error::new(format!("strconv.Atoi: parsing {text:?}: invalid syntax"));
+        let invalid = || Error::new(format!("strconv.Atoi: parsing {}: invalid syntax", quote(text)));
         parsed.map(|number| if text.starts_with('-') { -number } else { number }).ok_or_else(invalid)
     };
     let (hours, minutes) = (parse(hours)?, parse(minutes)?);
@@ -146,10 +147,10 @@ fn named_offset(zone: &str, time: Timestamp) -> Result<i64> {
     if matches!(zone, "" | "UTC") {
         return Ok(0);
     }
-    // The zones of the dependency, and not those of the machine: what an expression computes does not hang on it.
+    // The bundled time zone database makes results independent of the machine.
     let known = TimeZoneDatabase::bundled().get(zone);
     let known = known.map_err(|_| Error::new(format!("unknown time zone {zone}")))?;
-    // The last day of the year 9999 is out of its bounds; by then every zone has its last rule.
+    // The last day of the year 9999 is outside of jiff's range; by then every zone has its last rule.
     let nearest = if time.seconds() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
     let time = jiff::Timestamp::from_second(time.seconds()).unwrap_or(nearest);
     Ok(known.to_offset(time).seconds().into())

@@ -1,17 +1,17 @@
-//! Times, spans and numbers as text.
+//! Formatting of timestamps, durations and floating-point numbers.
 
 use std::fmt;
 
 use super::{Duration, Timestamp};
 
-/// A span in seconds, such as `1.5s`.
+/// Seconds, such as `1.5s`.
 impl fmt::Display for Duration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}s", self.nanos as f64 / 1e9)
     }
 }
 
-/// A point in time in the notation of RFC 3339, in UTC, with as many digits as it has.
+/// RFC 3339 in UTC, with as many fractional digits as needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let civil = self.civil(0).map_err(|_| fmt::Error)?;
@@ -34,7 +34,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A number as `%g` shows it in Go: with an exponent where that is under -4 or over 5.
+/// Formats a number like Go's `%g`: with an exponent below -4 or above 5.
 pub(crate) fn go_float(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();

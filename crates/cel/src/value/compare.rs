@@ -1,15 +1,15 @@
-//! Equality and order, across the types of numbers too.
+//! Equality and order of values, also across number types.
 
 use std::cmp::Ordering;
 
 use super::{List, Map, Value, list::same_keys};
 use crate::declared::ListKind;
 
-/// Values nested deeper than this are never equal: no object of a server is.
+/// The nesting limit of comparisons: values nested deeper are never equal. No stored object is.
 const MAX_DEPTH: usize = 300;
 
 impl<'a> Value<'a> {
-    /// Whether two values are equal as `==` sees it. Values of different types are not.
+    /// Whether two values are equal by `==`. Values of different types are not.
     pub fn equals(&self, other: &Value<'a>) -> bool {
         self.equals_at(other, 0)
     }
@@ -37,7 +37,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The order of two values, if they have one.
+    /// The order of two values, if they are comparable.
     pub fn compare(&self, other: &Value<'a>) -> Option<Ordering> {
         match (self, other) {
             (Value::Bool(one), Value::Bool(two)) => Some(one.cmp(two)),
@@ -49,7 +49,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is a number.
+    /// Whether the value is a number.
     pub fn is_number(&self) -> bool {
         matches!(self, Value::Int(_) | Value::Uint(_) | Value::Double(_))
     }
@@ -73,7 +73,7 @@ fn whole(value: &Value<'_>) -> Option<i128> {
     }
 }
 
-/// A double beside a whole number of 64 bits: both as doubles, which near the greatest numbers are far apart.
+/// Compares a double with a 64-bit integer as doubles, which is imprecise for large numbers.
 fn compare_double(double: f64, number: i128) -> Option<Ordering> {
     double.partial_cmp(&(number as f64))
 }
@@ -94,7 +94,7 @@ fn lists_equal<'a>(one: &List<'a>, two: &List<'a>, depth: usize) -> bool {
     }
 }
 
-/// Whether every item of a list has its equal in the other, in whatever order.
+/// Whether every item of a list has an equal item in the other, in any order.
 fn matched<'a>(one: &List<'a>, two: &List<'a>, equal: impl Fn(&Value<'a>, &Value<'a>) -> bool) -> bool {
     let Ok(others) = two.to_vec() else { return false };
     one.iter().all(|item| item.is_ok_and(|item| others.iter().any(|other| equal(&item, other))))

@@ -1,4 +1,4 @@
-//! JSON as values, one level at a time, by what is declared.
+//! Conversion between JSON and values, one level at a time and by declaration.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde_json::Value as Json;
 use super::{List, Map, Str, Value};
 use crate::{Declared, Error, Result, Type, time};
 
-/// Values nested deeper than this are no JSON of a server.
+/// The nesting limit of JSON output.
 const MAX_DEPTH: usize = 300;
 
 impl<'a> Value<'a> {
-    /// A value of JSON as its declaration says. Nothing below it is looked at.
+    /// Converts a JSON value by its declaration, without its children.
     pub fn from_json(json: &'a Json, declared: &'a Declared) -> Result<Value<'a>> {
         Value::of_type(json, &declared.ty, declared)
     }
@@ -47,7 +47,7 @@ impl<'a> Value<'a> {
         value.ok_or_else(|| Error::new(format!("invalid data, expected {ty}, got {}", kind(json))))
     }
 
-    /// The value as JSON, if it can be one.
+    /// Converts the value to JSON, if possible.
     pub fn to_json(&self) -> Result<Json> {
         self.to_json_at(0)
     }
@@ -85,7 +85,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// What JSON looks like where nothing is declared.
+    /// Converts JSON without a declaration.
     fn dynamic(json: &'a Json) -> Value<'a> {
         let declared = Declared::dynamic();
         match json {
@@ -122,7 +122,7 @@ fn kind(json: &Json) -> &'static str {
     }
 }
 
-/// A value as messages about keys show it.
+/// The value as messages about keys show it.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Lists: of JSON, made while evaluating, or two lists in a row.
+//! Lists: JSON arrays, lists created by expressions, and concatenations.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::{Declared, Error, Result, Value, declared::ListKind};
 /// A list.
 #[derive(Clone, Debug)]
 pub enum List<'a> {
-    /// Items that are read when they are reached.
+    /// A JSON array, whose items are converted on access.
     Json {
-        /// The items.
+        /// The JSON items.
         items: &'a [Json],
-        /// What is known of the list.
+        /// The declaration of the list.
         declared: &'a Declared,
     },
-    /// Items that were made.
+    /// A list created by the expression.
     Owned(Arc<Vec<Value<'a>>>),
-    /// Two lists in a row: joining costs one, however long they are.
+    /// A concatenation, which costs one regardless of the lengths.
     Joined(Arc<Joined<'a>>),
 }
 
-/// Two lists in a row.
+/// A concatenation of two lists.
 #[derive(Debug)]
 pub struct Joined<'a> {
     first: List<'a>,
@@ -31,11 +31,11 @@ pub struct Joined<'a> {
     depth: usize,
 }
 
-/// Chains of joined lists that are deeper become one list, so that no walk through them is deep.
+/// A deeper chain of concatenations is flattened, which bounds the recursion.
 const MAX_JOINED_DEPTH: usize = 64;
 
 impl<'a> List<'a> {
-    /// How many items it has.
+    /// The number of items.
     pub fn len(&self) -> usize {
         match self {
             List::Json { items, .. } => items.len(),
@@ -44,7 +44,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether it has none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -68,7 +68,7 @@ impl<'a> List<'a> {
         (0..self.len()).map_while(|index| self.get(index))
     }
 
-    /// The items, all read.
+    /// Converts all items.
     pub fn to_vec(&self) -> Result<Vec<Value<'a>>> {
         self.iter().collect()
     }
@@ -80,7 +80,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// How its items stand to each other.
+    /// The list type, which defines `==` and `+`.
     pub(crate) fn kind(&self) -> &ListKind {
         match self {
             List::Json { declared, .. } => &declared.list_kind,
@@ -88,7 +88,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// This list and another: in a row, or as sets and list maps are merged.
+    /// Concatenates two lists, or merges them if they are sets or list maps.
     pub(crate) fn plus(&self, other: &List<'a>) -> Result<List<'a>> {
         match self.kind() {
             ListKind::Atomic => self.join(other),
@@ -140,7 +140,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// Whether two items of a list map have the same values in its key fields.
+/// Whether two items of a list map have the same keys.
 pub(crate) fn same_keys(first: &Value<'_>, second: &Value<'_>, keys: &[Arc<str>]) -> bool {
     let (Value::Map(first), Value::Map(second)) = (first, second) else { return false };
     keys.iter().all(|key| match (first.json_field(key), second.json_field(key)) {

@@ -1,4 +1,4 @@
-//! Maps: of JSON, objects with fields, or made while evaluating.
+//! Maps: JSON objects, typed objects, and maps created by expressions.
 
 use std::{cmp::Ordering, collections::BTreeMap, fmt, sync::Arc};
 
@@ -10,32 +10,32 @@ use crate::{Declared, Error, Result, Value, types::ObjectType};
 /// A map, or an object, which is a map with known keys.
 #[derive(Clone, Debug)]
 pub enum Map<'a> {
-    /// Entries that are read when they are reached.
+    /// A JSON object, whose values are converted on access.
     Json {
-        /// The entries.
+        /// The JSON entries.
         entries: &'a serde_json::Map<String, Json>,
-        /// What is known of the map.
+        /// The declaration of the map.
         declared: &'a Declared,
     },
-    /// An object, of which expressions see only the fields that its type declares.
+    /// A typed object; expressions see only declared fields.
     Object {
-        /// What it holds.
+        /// The JSON entries.
         entries: &'a serde_json::Map<String, Json>,
-        /// Its type.
+        /// The type.
         object: &'a ObjectType,
     },
-    /// An object that the expression made, of a type that it named.
+    /// An object literal of a named type.
     Made {
         /// The name of the type.
         name: &'a str,
-        /// Its fields.
+        /// The fields.
         entries: Arc<BTreeMap<Key<'a>, Value<'a>>>,
     },
-    /// Entries that were made.
+    /// A map created by the expression.
     Owned(Arc<BTreeMap<Key<'a>, Value<'a>>>),
 }
 
-/// What may be a key. Numbers of different types that are equal are the same key.
+/// A map key. Equal numbers of different types are the same key.
 #[derive(Clone, Debug)]
 pub enum Key<'a> {
     /// A boolean.
@@ -49,7 +49,7 @@ pub enum Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The value as a key, if it is one that a map can have.
+    /// Converts a value to a key, if its type allows it.
     pub fn from_value(value: &Value<'a>) -> Option<Key<'a>> {
         match value {
             Value::Bool(value) => Some(Key::Bool(*value)),
@@ -61,7 +61,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The key as a value.
+    /// Converts the key to a value.
     pub fn to_value(&self) -> Value<'a> {
         match self {
             Key::Bool(value) => Value::Bool(*value),
@@ -80,7 +80,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// A whole number of a double, which finds the entry that has it as an integer.
+/// The integer key for an integral double.
 fn from_double(number: f64) -> Option<Key<'static>> {
     let is_whole = number.fract() == 0.0;
     if is_whole && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
@@ -96,7 +96,7 @@ impl Ord for Key<'_> {
             (Key::Bool(one), Key::Bool(two)) => one.cmp(two),
             (Key::Bool(_), _) => Ordering::Less,
             (_, Key::Bool(_)) => Ordering::Greater,
-            // Text comes last: the number of a text is nothing, and nothing is less than any number.
+            // Strings sort last.
             _ => match (self.number(), other.number()) {
                 (Some(one), Some(two)) => one.cmp(&two),
                 (one, two) => two.cmp(&one),
@@ -131,7 +131,7 @@ impl fmt::Display for Key<'_> {
 }
 
 impl<'a> Map<'a> {
-    /// How many entries it has.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         match self {
             Map::Json { entries, .. } | Map::Object { entries, .. } => entries.len(),
@@ -139,7 +139,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether it has none.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -155,7 +155,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The value of a key that is text, or of a field.
+    /// The value of a string key or field.
     pub fn field(&self, name: &str) -> Option<Result<Value<'a>>> {
         match self {
             Map::Json { entries, declared } => {
@@ -172,12 +172,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The value of a key, or the error that there is none.
+    /// The value of a key, or the error for a missing key.
     pub fn require(&self, key: &Value<'a>) -> Result<Value<'a>> {
         self.get(key).unwrap_or_else(|| Err(Error::no_such_key(key)))
     }
 
-    /// A field of JSON by its name there, as it stands.
+    /// A raw JSON field by its JSON name.
     pub(crate) fn json_field(&self, name: &str) -> Option<&'a Json> {
         match self {
             Map::Json { entries, .. } | Map::Object { entries, .. } => entries.get(name),
@@ -195,7 +195,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The entries in order of their keys.
+    /// The entries in key order.
     pub fn entries(&self) -> Result<Vec<(Value<'a>, Value<'a>)>> {
         let value = |key: Value<'a>| self.require(&key).map(|value| (key, value));
         self.keys().into_iter().map(value).collect()

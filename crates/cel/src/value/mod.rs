@@ -1,4 +1,4 @@
-//! Values, which borrow from the object and the expression where they can.
+//! Values, which borrow from the object and the program if possible.
 
 mod compare;
 mod json;
@@ -35,9 +35,9 @@ pub enum Value<'a> {
     String(Str<'a>),
     /// Bytes.
     Bytes(Arc<[u8]>),
-    /// A span of time.
+    /// A duration.
     Duration(Duration),
-    /// A point in time.
+    /// A timestamp.
     Timestamp(Timestamp),
     /// A list.
     List(List<'a>),
@@ -45,53 +45,53 @@ pub enum Value<'a> {
     Map(Map<'a>),
     /// A type.
     Type(Type),
-    /// A value that may be missing.
+    /// An optional value.
     Optional(Option<Arc<Value<'a>>>),
     /// A value of a library's type.
     Opaque(Arc<dyn Opaque>),
 }
 
-/// A value that only functions of its library can look into.
+/// A value that only the functions of its library can inspect.
 pub trait Opaque: Any + fmt::Debug + Send + Sync {
-    /// Its type, as its functions declare it.
+    /// The type that its functions declare.
     fn ty(&self) -> Type;
 
-    /// Whether it equals another value, of whatever type.
+    /// Whether it equals another value of any type.
     fn equals(&self, other: &dyn Opaque) -> bool;
 
-    /// Its size as far as costs go, where it has one.
+    /// The size for costs, if it has one.
     fn size(&self) -> Option<u64> {
         None
     }
 
-    /// Whether it is what `optional.ofNonZeroValue` takes for nothing.
+    /// Whether `optional.ofNonZeroValue` treats it as zero.
     fn is_zero(&self) -> bool {
         false
     }
 }
 
 impl<'a> Value<'a> {
-    /// A list of values.
+    /// A list value.
     pub fn list(items: Vec<Value<'a>>) -> Self {
         Value::List(List::Owned(Arc::new(items)))
     }
 
-    /// Text that a function made.
+    /// A string value.
     pub fn string(text: impl Into<Str<'a>>) -> Self {
         Value::String(text.into())
     }
 
-    /// A value of a library's type.
+    /// An opaque value.
     pub fn opaque(value: impl Opaque) -> Self {
         Value::Opaque(Arc::new(value))
     }
 
-    /// An optional that holds a value.
+    /// A present optional value.
     pub fn some(value: Value<'a>) -> Self {
         Value::Optional(Some(Arc::new(value)))
     }
 
-    /// The text that this value is.
+    /// The string, or an error for another type.
     pub fn as_str(&self) -> Result<&str> {
         match self {
             Value::String(text) => Ok(text),
@@ -99,7 +99,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The signed number that this value is.
+    /// The signed integer, or an error for another type.
     pub fn as_int(&self) -> Result<i64> {
         match self {
             Value::Int(number) => Ok(*number),
@@ -107,7 +107,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The boolean that this value is.
+    /// The boolean, or an error for another type.
     pub fn as_bool(&self) -> Result<bool> {
         match self {
             Value::Bool(value) => Ok(*value),
@@ -115,7 +115,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The list that this value is.
+    /// The list, or an error for another type.
     pub fn as_list(&self) -> Result<&List<'a>> {
         match self {
             Value::List(list) => Ok(list),
@@ -123,7 +123,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The map that this value is.
+    /// The map, or an error for another type.
     pub fn as_map(&self) -> Result<&Map<'a>> {
         match self {
             Value::Map(map) => Ok(map),
@@ -131,7 +131,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The library's value that this value is.
+    /// The library's value, or an error for another type.
     pub fn as_opaque<T: Opaque>(&self) -> Result<&T> {
         match self {
             Value::Opaque(value) => {
@@ -142,7 +142,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The type that it has now; what a list or a map holds is not looked at.
+    /// The run-time type, without the types of items and entries.
     pub fn ty(&self) -> Type {
         match self {
             Value::Null => Type::Null,
@@ -162,7 +162,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether a function that takes this type can be given this value. Parts of lists and maps are not looked at.
+    /// Whether the value can be passed to a parameter of this type. Items and entries are not checked.
     pub(crate) fn fits(&self, ty: &Type) -> bool {
         match (ty, self) {
             (Type::Dyn | Type::Param(_) | Type::Variable(_) | Type::Error, _) => true,
@@ -186,7 +186,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is the value that a field has that nobody set.
+    /// Whether it is the zero value of its type.
     pub fn is_zero(&self) -> bool {
         match self {
             Value::Null => true,
@@ -204,7 +204,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The size that costs are counted by: characters, bytes, items, entries; one for everything else.
+    /// The size for costs: characters, bytes, items or entries; one for everything else.
     pub fn cost_size(&self) -> u64 {
         match self {
             Value::String(text) => text.chars().count() as u64,

@@ -1,13 +1,13 @@
-//! Text that is borrowed where it can be.
+//! Strings that are borrowed if possible.
 
 use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 
-/// Text of an object or an expression, or text that was made while evaluating.
+/// A string of an object or an expression, or one created by the evaluation.
 #[derive(Clone, Debug)]
 pub enum Str<'a> {
-    /// Part of something that lives longer than the evaluation.
+    /// Borrowed from the object, the declarations or the program.
     Borrowed(&'a str),
-    /// Made by a function.
+    /// Created by a function.
     Shared(Arc<str>),
 }
 

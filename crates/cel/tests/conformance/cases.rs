@@ -1,26 +1,26 @@
-//! The cases as they are published: suites of suites of tests.
+//! The published conformance cases: nested suites of tests.
 
 use serde_json::{Value as Json, json};
 
 /// A case.
 pub struct Case {
-    /// The names of its suites and its own.
+    /// The names of its suites, and its own.
     pub name: String,
     pub expr: String,
-    /// Variables and their types.
+    /// The types of variables.
     pub variables: Vec<(String, Json)>,
-    /// Variables and their values.
+    /// The values of variables.
     pub bindings: Vec<(String, Json)>,
-    /// What comes out.
+    /// The expected value.
     pub value: Json,
-    /// The type of what comes out, as the first implementation of the language writes it.
+    /// The expected type, in the notation of the reference implementation.
     pub ty: Option<String>,
     pub is_error: bool,
     pub is_check_only: bool,
 }
 
 impl Case {
-    /// Whether it is about messages or enumerations of protocol buffers, which Kubernetes' objects are not.
+    /// Whether it is about protobuf messages or enums, which Kubernetes' objects are not.
     pub fn is_about_messages(&self) -> bool {
         let suites = ["proto2/", "proto3/", "proto2_ext/", "enums/", "wrappers/"];
         let words = ["TestAllTypes", "google.protobuf.", "GlobalEnum", "NullValue", "@type"];

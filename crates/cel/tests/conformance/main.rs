@@ -1,5 +1,5 @@
-//! The public conformance cases of the language, as far as they apply. `cargo xtask test` fetches them; where they are
-//! missing the test is recorded as not run.
+//! The public CEL conformance cases, as far as they apply. `cargo xtask test` downloads them; without them
+//! the test is recorded as not run.
 
 mod cases;
 mod values;
@@ -10,10 +10,10 @@ use cases::{Case, read};
 use cel::{Env, Program, Value};
 use values::{declared_type, describe, is_expected, to_value};
 
-/// What does not apply, and why: a case, or with a star all whose names begin so.
+/// Exclusions with their reasons: a case name, or a prefix with a star.
 const EXCLUDED: &str = include_str!("excluded.txt");
 
-/// What a case may cost: far more than any does.
+/// The cost limit, far above the cost of any case.
 const COST_LIMIT: u64 = 10_000_000;
 
 #[test]

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cel::{Key, Map, Type, Value};
 use serde_json::Value as Json;
 
-/// The type of a variable, if it is one that applies.
+/// The declared type of a variable, if it is supported.
 pub fn declared_type(ty: &Json) -> Option<Type> {
     let (kind, of) = ty.as_object()?.iter().next()?;
     Some(match (kind.as_str(), of.as_str().unwrap_or_default()) {
@@ -26,7 +26,7 @@ pub fn declared_type(ty: &Json) -> Option<Type> {
     })
 }
 
-/// The value that a case binds.
+/// The value of a variable.
 pub fn to_value(json: &Json) -> Option<Value<'_>> {
     let (kind, of) = json.as_object()?.iter().next()?;
     let list = |of: &'_ Json| of.as_array().map_or(0, Vec::len);
@@ -49,7 +49,7 @@ pub fn to_value(json: &Json) -> Option<Value<'_>> {
     })
 }
 
-/// Values of maps are scalars in all cases that apply.
+/// A scalar map value; the applicable cases have no others.
 fn to_value_owned(json: &Json) -> Option<Value<'static>> {
     Some(match to_value(json)? {
         Value::String(text) => text.to_string().into(),
@@ -81,7 +81,7 @@ fn double(json: &Json) -> Option<f64> {
     }
 }
 
-/// Whether a value is what a case expects, in its type too.
+/// Whether a value equals the expected one, including its type.
 pub fn is_expected(value: &Value<'_>, json: &Json) -> bool {
     let Some((kind, of)) = json.as_object().and_then(|json| json.iter().next()) else { return false };
     match (kind.as_str(), value) {
@@ -108,7 +108,7 @@ pub fn is_expected(value: &Value<'_>, json: &Json) -> bool {
             given.trim_end_matches('Z') == value.to_string().trim_end_matches('Z')
         }
         ("doubleValue", Value::Double(number)) => {
-            // What reads the cases may be off by the last bit.
+            // The JSON conversion of the cases may be off by the last bit.
             let is_near = |expected: f64| (expected - number).abs() <= expected.abs() * f64::EPSILON;
             let is_same = |expected: f64| expected == *number || expected.is_nan() && number.is_nan();
             double(of).is_some_and(|expected| is_same(expected) || is_near(expected))

@@ -1,4 +1,4 @@
-//! Nothing that is too long, too deep or too expensive hangs or overflows.
+//! No expression that is too long, too deep or too expensive hangs or overflows.
 
 use cel::{Env, Type, Value};
 use serde_json::json;
@@ -65,7 +65,7 @@ fn loops_end_when_they_have_cost_too_much() {
     assert!(outcome.cost <= 1_000_010, "{}", outcome.cost);
 }
 
-/// What Kubernetes charges for a pattern depends on its length; how long it takes to compile it does not.
+/// Kubernetes charges a pattern by its length, on which the time to compile it does not depend.
 #[test]
 fn patterns_that_are_expensive_to_compile_end_a_loop() {
     let env = Env::new([]).variable("x", Type::list(Type::String));

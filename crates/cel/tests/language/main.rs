@@ -1,6 +1,7 @@
-//! The language as cel-go speaks it with Kubernetes' settings: types, values, errors and costs of expressions.
+//! The language as cel-go implements it with Kubernetes' settings: types, values, errors and costs of
+//! expressions.
 //!
-//! `cases.jsonl` has what cel-go 0.26 answered, one expression per line.
+//! `cases.jsonl` has the answers of cel-go 0.26, one expression per line.
 
 mod limits;
 mod schema;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use cel::{CompileError, Declared, Env, ListKind, Type, Value};
 use serde_json::{Value as Json, json};
 
-/// The variables of the cases, with the sizes that estimates are made with.
+/// The variables of the cases, with the sizes for estimates.
 fn env() -> Env {
     let text = |max| Arc::new(Declared::sized(Type::String, max));
     let int = Arc::new(Declared::scalar(Type::Int));
@@ -36,7 +37,7 @@ fn object() -> Json {
     })
 }
 
-/// What became of an expression, as the cases have it.
+/// The result of an expression, in the form of the cases.
 fn outcome(env: &Env, object: &Json, expression: &str) -> Json {
     let program = match env.compile(expression) {
         Err(CompileError::Issues(issues)) => {
@@ -67,7 +68,7 @@ fn dynamic(json: &Json) -> Value<'_> {
     Value::from_json(json, Declared::dynamic()).expect("any JSON is a value")
 }
 
-/// A value as an expression would write it.
+/// A value as a literal.
 fn literal(value: &Value<'_>) -> String {
     match value {
         Value::List(list) => {

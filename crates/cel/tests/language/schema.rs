@@ -1,4 +1,4 @@
-//! Objects of which a schema says what they hold.
+//! Objects with a schema.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ fn text(max: u64) -> Declared {
     Declared::sized(Type::String, max)
 }
 
-/// A schema with one field of each kind.
+/// A schema with one field of each type.
 fn schema() -> Declared {
     let item = object("item", &[("key", "key", text(10)), ("value", "value", text(10))]);
     let list = |kind| Declared::list(Arc::new(item.clone()), 5, kind);

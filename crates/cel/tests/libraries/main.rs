@@ -1,12 +1,12 @@
-//! Expressions, and what Kubernetes 1.35 makes of them: recorded from its own compiler and evaluator, with the libraries,
-//! the checks and the costs that it switches on.
+//! Expressions and their results in Kubernetes 1.35, recorded from its own compiler and evaluator with the
+//! libraries, checks and costs that it enables.
 
 use cel::{CompileError, Env, Value};
 use serde_json::{Value as Json, json};
 
 const CASES: &str = include_str!("cases.json");
 
-/// What one run may cost.
+/// The cost limit of an evaluation.
 const COST_LIMIT: u64 = 1_000_000;
 
 #[test]
@@ -39,7 +39,7 @@ fn difference(case: &Json, env: &Env) -> Option<String> {
     (result != *case).then(|| format!("expected {case}\n   found {result}"))
 }
 
-/// A value as it was written down: as text, or as JSON if it is none.
+/// A value in recorded form: a string as it is, anything else as JSON.
 fn shown(value: &Value<'_>) -> String {
     match value {
         Value::List(_) | Value::Map(_) => to_json(value).to_string(),

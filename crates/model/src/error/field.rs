@@ -4,9 +4,10 @@ mod path;
 
 use std::fmt;
 
+use lexical::quote;
 use serde_json::{Value, json};
 
-use super::quoting::{display, quote};
+use super::quoting::display;
 
 pub use path::Path;
 

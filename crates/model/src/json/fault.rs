@@ -1,5 +1,6 @@
 //! What is wrong with a JSON text, in the words of Go's parser where they are short: clients know them.
 
+use lexical::quote;
 use serde_json::error::Category;
 
 use super::JsonError;
@@ -31,7 +32,7 @@ pub(super) fn describe(error: &serde_json::Error, text: &str) -> JsonError {
 
 fn in_words(error: &serde_json::Error, text: &str) -> String {
     let own = error.to_string();
-    let (before, character) = position(error, text);
+    let (before, byte) = position(error, text);
     if own.starts_with("number out of range") {
         let number = before.rsplit(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).next();
         return format!(
@@ -40,21 +41,30 @@ fn in_words(error: &serde_json::Error, text: &str) -> String {
         );
     }
     let words = match WORDS.iter().find(|(start, _)| own.starts_with(start)) {
-        Some(("trailing comma", _)) if character == '}' => "looking for beginning of object key string",
+        Some(("trailing comma", _)) if byte == b'}' => "looking for beginning of object key string",
         Some((_, words)) => words,
         None => return own,
     };
-    format!("invalid character {character:?} {words}")
+    format!("invalid character {} {words}", quoted(byte))
 }
 
-/// The line up to and with the character that does not fit, and that character.
+/// A byte in single quotes. Go reads JSON byte by byte, and shows the first one of a longer character.
+fn quoted(byte: u8) -> String {
+    match byte {
+        b'\'' => r"'\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        byte => format!("'{}'", quote(char::from(byte).encode_utf8(&mut [0; 2])).trim_matches('"')),
+    }
+}
+
+/// The line up to and with the byte that does not fit, and that byte.
 ///
 /// Columns count bytes from one; column zero is the end of the line before.
-fn position<'a>(error: &serde_json::Error, text: &'a str) -> (&'a str, char) {
+fn position<'a>(error: &serde_json::Error, text: &'a str) -> (&'a str, u8) {
     let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or("");
     let Some(start) = error.column().checked_sub(1) else {
-        return ("", '\n');
+        return ("", b'\n');
     };
-    let character = line.get(start..).and_then(|rest| rest.chars().next()).unwrap_or('\u{fffd}');
-    (line.get(..=start).unwrap_or(line), character)
+    let byte = line.as_bytes().get(start).copied().unwrap_or(b'\n');
+    (line.get(..=start).unwrap_or(line), byte)
 }

@@ -70,7 +70,13 @@ fn faults_are_told_in_the_words_of_kubernetes() {
         ("[-x]", "invalid character 'x' in numeric literal"),
         ("trux", "invalid character 'x' in literal"),
         ("[1e999]", "json: cannot unmarshal number 1e999 into Go value of type float64"),
-        ("[é]", "invalid character 'é' looking for beginning of value"),
+        ("[é]", "invalid character 'Ã' looking for beginning of value"),
+        ("[\u{80}]", "invalid character 'Â' looking for beginning of value"),
+        ("\"\\é\"", "invalid character 'Ã' in string escape code"),
+        ("[\x01]", "invalid character '\\x01' looking for beginning of value"),
+        ("\"\x01\"", "invalid character '\\x01' in string literal"),
+        ("[']", "invalid character '\\'' looking for beginning of value"),
+        ("[\\", "invalid character '\\\\' looking for beginning of value"),
     ];
     for (text, expected) in rows {
         assert_eq!(message(text), expected, "{text}");

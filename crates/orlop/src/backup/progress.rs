@@ -1,40 +1,94 @@
-//! How far a copy is, for a person who waits for it: one line on standard error, and nothing where nobody looks.
+//! How far a copy is, for whoever waits for it: one line on a terminal, and now and then a line elsewhere.
 
 use std::{
     io::{self, IsTerminal, Read, Write},
     time::{Duration, Instant},
 };
 
-/// How often the line is written.
-const INTERVAL: Duration = Duration::from_millis(100);
+use store::sqlite::Copied;
+
+/// How often the line on a terminal is written.
+const ON_TERMINAL: Duration = Duration::from_millis(100);
+
+/// How often a line is written elsewhere, such as into the log of a nightly job.
+const ELSEWHERE: Duration = Duration::from_secs(10);
+
+/// Says on standard error how far something is.
+pub(crate) struct Display {
+    shown: Option<Instant>,
+    is_terminal: bool,
+}
+
+impl Display {
+    pub(crate) fn new(now: Instant) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        // Elsewhere the first line comes after some time, a terminal has one at once.
+        Self { shown: (!is_terminal).then_some(now), is_terminal }
+    }
+
+    /// Shows a line if it is time, or if it is the last one.
+    pub(crate) fn show(&mut self, is_last: bool, now: Instant, line: impl FnOnce() -> String) {
+        if let Some(text) = self.text(is_last, now, line) {
+            let _ = write!(io::stderr(), "{text}");
+        }
+    }
+
+    fn text(&mut self, is_last: bool, now: Instant, line: impl FnOnce() -> String) -> Option<String> {
+        let interval = if self.is_terminal { ON_TERMINAL } else { ELSEWHERE };
+        let is_due = self.shown.is_none_or(|shown| now - shown >= interval);
+        if !(is_due || is_last) {
+            return None;
+        }
+        self.shown = Some(now);
+        Some(match (self.is_terminal, is_last) {
+            (true, false) => format!("\r{}", line()),
+            (true, true) => format!("\r{}\n", line()),
+            (false, _) => format!("{}\n", line()),
+        })
+    }
+}
 
 /// Shows how much has been read through it.
 pub(crate) struct Progress<R> {
     inner: R,
     done: u64,
     total: u64,
-    shown: Option<Instant>,
-    is_watched: bool,
+    display: Display,
 }
 
 impl<R> Progress<R> {
     pub(crate) fn new(inner: R, total: u64) -> Self {
-        Self { inner, done: 0, total, shown: None, is_watched: io::stderr().is_terminal() }
+        Self { inner, done: 0, total, display: Display::new(Instant::now()) }
     }
+}
 
-    fn show(&mut self) {
-        let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL) || self.done == self.total;
-        if self.is_watched && is_due {
-            self.shown = Some(Instant::now());
-            let end = if self.done == self.total { "\n" } else { "" };
-            let _ = write!(io::stderr(), "\r{}{end}", line(self.done, self.total));
+impl<R: Read> Read for Progress<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(out)?;
+        self.done += read as u64;
+        if read > 0 {
+            let (done, total) = (self.done, self.total);
+            self.display.show(done == total, Instant::now(), || line(done, total));
         }
+        Ok(read)
+    }
+}
+
+/// Shows how far the copy of a file is.
+pub(crate) fn of_pages() -> impl FnMut(Copied) {
+    let mut display = Display::new(Instant::now());
+    move |Copied { pages, total }| {
+        let line = || format!("copied {pages} of {total} pages ({} %)", percent(pages, total));
+        display.show(pages == total, Instant::now(), line);
     }
 }
 
 fn line(done: u64, total: u64) -> String {
-    let percent = done.saturating_mul(100).checked_div(total).unwrap_or(100);
-    format!("copied {} of {} ({percent} %)", size(done), size(total))
+    format!("received {} of {} ({} %)", size(done), size(total), percent(done, total))
+}
+
+fn percent(done: u64, total: u64) -> u64 {
+    done.saturating_mul(100).checked_div(total).unwrap_or(100)
 }
 
 /// A number of bytes for people.
@@ -44,24 +98,27 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{whole}.{tenth} MiB")
 }
 
-impl<R: Read> Read for Progress<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(out)?;
-        self.done += read as u64;
-        if read > 0 {
-            self.show();
-        }
-        Ok(read)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_line_has_bytes_and_percent() {
-        assert_eq!(line(0, 0), "copied 0.0 MiB of 0.0 MiB (100 %)");
-        assert_eq!(line(3 << 19, 3 << 20), "copied 1.5 MiB of 3.0 MiB (50 %)");
+        assert_eq!(line(0, 0), "received 0.0 MiB of 0.0 MiB (100 %)");
+        assert_eq!(line(3 << 19, 3 << 20), "received 1.5 MiB of 3.0 MiB (50 %)");
+    }
+
+    #[test]
+    fn lines_come_at_their_pace_and_the_last_one_always() {
+        let start = Instant::now();
+        let texts = |is_terminal: bool, shown: Option<Instant>, times: [u64; 4]| {
+            let mut display = Display { shown, is_terminal };
+            let text = |milliseconds| start + Duration::from_millis(milliseconds);
+            times.map(|time| display.text(time == times[3], text(time), || time.to_string()))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(texts(true, None, [0, 99, 100, 101]), [some("\r0"), None, some("\r100"), some("\r101\n")]);
+        let elsewhere = texts(false, Some(start), [0, 9_999, 10_000, 10_001]);
+        assert_eq!(elsewhere, [None, None, some("10000\n"), some("10001\n")]);
     }
 }

@@ -1,7 +1,7 @@
 //! Where the copy of a database comes from: a running server, or the file of one that does not run.
 
 use std::{
-    io::{self, Read},
+    io::{self, Read, Write},
     path::Path,
 };
 
@@ -17,7 +17,7 @@ use kube::{
 use store::sqlite;
 use tokio::sync::mpsc;
 
-use super::archive::Contents;
+use super::{archive::Contents, progress::of_pages};
 
 /// Where servers serve it.
 const PATH: &str = "/orlop/backup";
@@ -58,7 +58,7 @@ impl Pump {
 
 /// The database of a server that does not run.
 pub(crate) fn from_file(database: &Path) -> Result<Source> {
-    let snapshot = sqlite::backup_of_file(database)?;
+    let snapshot = sqlite::backup_of_file(database, of_pages())?;
     let (clock, schema) = (snapshot.clock, snapshot.schema);
     let contents = Contents { schema, revision: clock.current.0, compacted: clock.compacted.0 };
     Ok(Source { contents, bytes: snapshot.bytes, reader: Box::new(snapshot.file), pump: None })
@@ -72,6 +72,8 @@ pub(crate) async fn from_server(kubeconfig: &Path) -> Result<Source> {
     let config = config.with_context(|| format!("cannot use {shown}"))?;
     let address = config.cluster_url.to_string();
     let client = Client::try_from(config).with_context(|| format!("cannot use {shown}"))?;
+    // The answer begins when the copy is complete.
+    let _ = writeln!(io::stderr(), "the server at {address} copies its database");
     let request = Request::get(PATH).body(Body::empty())?;
     let response =
         client.send(request).await.with_context(|| format!("cannot reach the server at {address}"))?;

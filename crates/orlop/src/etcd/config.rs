@@ -95,7 +95,7 @@ fn tls(given: &Given) -> Result<Tls> {
         }
         None => None,
     };
-    let asked = clients.clone().unwrap_or_else(ClientCaVerifier::nobody);
+    let asked = clients.clone().unwrap_or_else(ClientCaVerifier::trusting_none);
     let config = tls::server_config(Arc::new(ServingCertificate::new(&serving)?), &asked);
     Ok(Tls { config, clients })
 }

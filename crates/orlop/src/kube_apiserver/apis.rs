@@ -1,6 +1,6 @@
 //! What `--runtime-config` may switch: APIs are served or not, and who asks for another state is told.
 
-use model::resources;
+use kinds::resources;
 
 /// Keys that stand for many APIs, with the versions that they mean.
 const MANY: [(&str, &[&str]); 5] = [

@@ -9,8 +9,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use apiserver::Limits;
 use apiserver::admission::Switches;
 use apiserver::auth::StaticToken;
-use model::admission::configuration::AdmissionConfiguration;
-use model::kinds::Ranges;
+use kinds::Ranges;
+use kinds::admission::configuration::AdmissionConfiguration;
 use process::listen::ListenAddress;
 use process::logging::{LogConfig, LogFormat};
 use process::pki::Identity;
@@ -24,6 +24,7 @@ use super::apis;
 use super::audit;
 use super::gates;
 use super::storage::{EtcdUrl, Storage};
+use crate::admission::read_configuration;
 use crate::audit::Auditing;
 use crate::go_flags::Given;
 use crate::tokens;
@@ -105,7 +106,8 @@ impl Config {
         let (mut files, trust) = (Reloader::default(), Updater::new(Trusted::default()).0);
         let access = Settings::new(given, &mut files, &trust, read)?;
         warnings.extend_from_slice(&access.warnings);
-        let admission = admission::configuration(given, &plugins)?;
+        let file = given.text("admission-control-config-file").filter(|path| !path.is_empty());
+        let admission = read_configuration(file.map(Path::new), &plugins)?;
         warnings.extend(admission.warnings.iter().cloned());
         let audit = audit::auditing(given, &mut warnings)?;
         if let Some(path) = given.text("client-ca-file") {

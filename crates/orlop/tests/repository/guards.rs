@@ -13,10 +13,52 @@ fn guards(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|span| span.contains(".rs::")).collect()
 }
 
+/// The folder of the engines' suite: its cases become tests by the list in its `mod.rs`.
+const SUITE: &str = "crates/store/src/conformance/";
+
 fn exists(guard: &str) -> bool {
     let (file, test) = guard.split_once("::").expect("a guard names a file and a test");
-    let text = fs::read_to_string(root().join(file)).unwrap_or_default();
-    text.contains(&format!("fn {test}("))
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap_or_default();
+    match file.strip_prefix(SUITE).and_then(|module| module.strip_suffix(".rs")) {
+        Some(module) => {
+            is_case(&read(&format!("{SUITE}mod.rs")), module, test) && has_function(&read(file), test)
+        }
+        None => has_test(&read(file), test),
+    }
+}
+
+fn has_function(text: &str, name: &str) -> bool {
+    text.contains(&format!("fn {name}("))
+}
+
+/// Whether a function with this name is a test: the lines above it up to the end of other code have the attribute.
+fn has_test(text: &str, name: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let is_it = |line: &&str| has_function(line, name) && !line.starts_with("//");
+    let Some(place) = lines.iter().position(is_it) else { return false };
+    let above =
+        lines[..place].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("///"));
+    above.into_iter().any(|line| *line == "#[test]" || line.starts_with("#[tokio::test"))
+}
+
+/// Whether the list of the engines' suite names a function of a module.
+fn is_case(list: &str, module: &str, name: &str) -> bool {
+    let opening = format!("{module}: [");
+    let entries = list.lines().skip_while(|line| line.trim() != opening).skip(1);
+    let mut entries = entries.take_while(|line| line.trim() != "]");
+    entries.any(|line| line.trim().trim_end_matches(',') == name)
+}
+
+#[test]
+fn a_function_that_is_no_test_guards_nothing() {
+    let text = "/// A helper.\nfn helper() {}\n\n#[test]\nfn plain() {}\n\n#[tokio::test(flavor = \"multi_thread\")]\n\
+                #[expect(clippy::unwrap_used)]\nasync fn in_async() {}\n// fn gone() {}\n    #[test]\n    fn inner() {}\n";
+    let found = ["helper", "plain", "in_async", "gone", "inner", "absent"].map(|name| has_test(text, name));
+    assert_eq!(found, [false, true, true, false, true, false]);
+    let list = "cases! {\n    lists: [\n        one,\n    ]\n    watches: [\n        two,\n    ]\n}";
+    let found =
+        [("lists", "one"), ("lists", "two"), ("none", "one")].map(|(of, name)| is_case(list, of, name));
+    assert_eq!(found, [true, false, false]);
 }
 
 /// The statements of a document that need a guard: the items of ARCHITECTURE's invariants, the rows of the mitigations.

@@ -5,8 +5,11 @@ use std::path::Path;
 use crate::sources::{report, rust_files};
 
 /// A call, and the files that have it. Beside the shared code these are the verbs, whose client follows or pages by itself.
-const HOMES: [(&str, [&str; 2]); 2] =
-    [(".watch(", ["informer.rs", "verbs/watch.rs"]), (".more", ["pages.rs", "verbs/list.rs"])];
+const HOMES: [(&str, [&str; 2]); 3] = [
+    (".watch(", ["informer.rs", "verbs/watch.rs"]),
+    ("store.list(", ["pages.rs", "verbs/list.rs"]),
+    (".more", ["pages.rs", "verbs/list.rs"]),
+];
 
 #[test]
 fn the_api_server_has_one_list_watch_loop_and_one_page_loop() {

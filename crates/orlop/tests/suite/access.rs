@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path, time::SystemTime};
 
-use process::pki::Pki;
+use http::Request;
+use kube::{Client, Config, config::Kubeconfig};
+use process::{pki::Pki, signing::SigningKey};
 
 use crate::{
     kubectl,
@@ -110,7 +112,95 @@ async fn files_that_change_are_reloaded_without_a_restart() {
     until(&server, &data, "--token=t-new", "default ").await;
     let log = server.log();
     assert!(
-        log.contains("cannot reload a file; its previous content stays in use") && !log.contains("s3cret"),
+        log.contains("cannot reload changed files; the previous content stays in use")
+            && !log.contains("s3cret"),
         "{log}"
     );
+}
+
+/// What the server says to the proxy with these certificates about a caller in `system:masters`.
+async fn ask_as_proxy(server: &Server, proxy: &Path) -> String {
+    // It has the CA of the server.
+    let mut kubeconfig = Kubeconfig::read_from(&server.kubeconfig).expect("the kubeconfig is readable");
+    let user = kubeconfig.auth_infos[0].auth_info.as_mut().expect("it has a user");
+    (user.client_certificate_data, user.client_key_data) = (None, None);
+    let file = |name: &str| Some(proxy.join(name).display().to_string());
+    (user.client_certificate, user.client_key) = (file("admin.crt"), file("admin.key"));
+    let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default())
+        .await
+        .expect("the kubeconfig is valid");
+    let request = Request::get("/api/v1/namespaces/default")
+        .header("x-remote-user", "jane")
+        .header("x-remote-group", "system:masters");
+    let answer = Client::try_from(config)
+        .expect("the request is valid")
+        .request_text(request.body(Vec::new()).expect("the request is valid"))
+        .await;
+    answer.unwrap_or_else(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn the_ca_of_proxies_is_reloaded_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for other in ["first", "second"] {
+        Pki::ensure(&path(other), "localhost", SystemTime::now()).unwrap();
+    }
+    let (authority, data) = (path("proxies.crt"), path("data"));
+    fs::copy(path("first/ca.crt"), &authority).unwrap();
+    let arguments = [
+        "--requestheader-client-ca-file",
+        authority.to_str().unwrap(),
+        "--requestheader-username-headers=x-remote-user",
+        "--requestheader-group-headers=x-remote-group",
+    ];
+    let server = Server::start("serve", &data, &arguments).await;
+    let is_believed =
+        async |name: &str| ask_as_proxy(&server, &path(name)).await.contains("\"kind\":\"Namespace\"");
+    assert!(is_believed("first").await && !is_believed("second").await);
+    fs::copy(path("second/ca.crt"), &authority).unwrap();
+    let reloaded = async { while !is_believed("second").await {} };
+    assert!(tokio::time::timeout(PATIENCE, reloaded).await.is_ok(), "{}", server.log());
+    assert!(!is_believed("first").await);
+}
+
+#[tokio::test]
+async fn the_keys_of_service_accounts_are_reloaded_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (keys, data) = (path("keys.pem"), path("data"));
+    for key in [keys.clone(), path("other.key")] {
+        SigningKey::ensure(&key).unwrap();
+    }
+    let arguments = ["--controllers=", "--service-account-key-file", keys.to_str().unwrap()];
+    let server = Server::start("serve", &data, &arguments).await;
+    kubectl::run(&server, "create serviceaccount default").await;
+    let token = kubectl::run(&server, "create token default").await;
+    let token = format!("--token={}", token.trim());
+    until(&server, &data, &token, "You must be logged in to the server").await;
+    fs::copy(data.join("pki/sa.key"), &keys).unwrap();
+    until(&server, &data, &token, "User \"system:serviceaccount:default:default\" cannot get").await;
+    fs::copy(path("other.key"), &keys).unwrap();
+    until(&server, &data, &token, "You must be logged in to the server").await;
+}
+
+#[tokio::test]
+async fn admission_plugins_are_configured_by_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("admission.yaml"));
+    let security = "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, \
+                    defaults: {enforce: baseline}}";
+    let plugins = format!("[{{name: PodSecurity, configuration: {security}}}]");
+    let kind = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration";
+    fs::write(&file, format!("{kind}\nplugins: {plugins}\n")).unwrap();
+    let arguments = ["--controllers=", "--admission-control-config-file", file.to_str().unwrap()];
+    let server = Server::start("up", &data, &arguments).await;
+    kubectl::run(&server, "create serviceaccount default").await;
+    let pod = async |is_privileged: bool| {
+        let line = format!("run p --image=i --privileged={is_privileged}");
+        String::from_utf8(kubectl::output(&server, &line).await.stderr).unwrap()
+    };
+    let refused = pod(true).await;
+    assert!(refused.contains("violates PodSecurity \"baseline:latest\""), "{refused}");
+    assert_eq!(pod(false).await, "");
 }

@@ -41,7 +41,7 @@ async fn fail(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).expect("it prints text")
 }
 
-fn config_map(name: String) -> ConfigMap {
+pub fn config_map(name: String) -> ConfigMap {
     let labels = Some([("made".to_owned(), "here".to_owned())].into());
     ConfigMap {
         metadata: ObjectMeta { name: Some(name), labels, ..ObjectMeta::default() },
@@ -52,7 +52,7 @@ fn config_map(name: String) -> ConfigMap {
 /// Names of acknowledged objects with their revisions.
 type Acknowledged = Arc<Mutex<Vec<(String, u64)>>>;
 
-fn version(object: &ConfigMap) -> u64 {
+pub fn version(object: &ConfigMap) -> u64 {
     object.resource_version().expect("the server sets it").parse().expect("it is a number")
 }
 
@@ -87,7 +87,7 @@ async fn until_acknowledged(acknowledged: &Acknowledged, count: usize) -> Vec<(S
     timeout(PATIENCE, enough).await.expect("writers go on")
 }
 
-async fn names_and_version(client: &Client) -> (Vec<String>, u64) {
+pub async fn names_and_version(client: &Client) -> (Vec<String>, u64) {
     let list = Api::<ConfigMap>::default_namespaced(client.clone()).list(&ListParams::default()).await;
     let list = list.expect("it can be listed");
     let version = list.metadata.resource_version.expect("lists have one").parse().expect("it is a number");
@@ -95,7 +95,7 @@ async fn names_and_version(client: &Client) -> (Vec<String>, u64) {
 }
 
 /// The code that a watch from a revision is refused with.
-async fn watch_refusal(client: &Client, from: u64) -> u16 {
+pub async fn watch_refusal(client: &Client, from: u64) -> u16 {
     let maps = Api::<ConfigMap>::default_namespaced(client.clone());
     let mut events = match maps.watch(&WatchParams::default(), &from.to_string()).await {
         Ok(events) => events.boxed(),
@@ -120,6 +120,7 @@ async fn a_backup_taken_under_load_restores_every_acknowledged_write_and_expires
     let before = until_acknowledged(&acknowledged, 100).await;
     let said = succeed(&["backup", "--data", text(&data), text(&archive)]).await;
     assert!(said.contains("with the keys of the server"), "{said}");
+    assert!(server.log().contains("the store has copied its database for a backup"), "{}", server.log());
     assert_eq!(fs::metadata(&archive).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!data.join("orlop.db-backup").exists(), "the copy is gone");
     let during = acknowledged.lock().unwrap().len();
@@ -199,8 +200,11 @@ async fn only_whoever_may_get_the_path_gets_the_database() {
     let archive = folder.path().join("remote.tar");
     let kubeconfig = folder.path().join("kubeconfig");
     fs::copy(&server.kubeconfig, &kubeconfig).unwrap();
-    let said = succeed(&["backup", "--kubeconfig", text(&kubeconfig), text(&archive)]).await;
-    assert!(said.contains("without keys"), "{said}");
+    let output = server::run(&["backup", "--kubeconfig", text(&kubeconfig), text(&archive)]).await;
+    let [said, reported] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success() && said.contains("without keys"), "{said}{reported}");
+    let copying = format!("the server at https://{}/ copies its database\n", server.address);
+    assert!(reported.starts_with(&copying) && reported.contains("(100 %)\n"), "{reported}");
     let restored = folder.path().join("restored");
     let said = succeed(&["restore", "--data", text(&restored), text(&archive)]).await;
     assert!(said.contains("pki/sa.key") && !restored.join("pki").exists(), "{said}");

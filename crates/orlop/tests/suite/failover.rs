@@ -63,10 +63,11 @@ fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
-fn binding(name: &str, user: &str) -> ClusterRoleBinding {
+/// Lets a user do everything.
+fn binding(user: &str) -> ClusterRoleBinding {
     let group = "rbac.authorization.k8s.io".to_owned();
     ClusterRoleBinding {
-        metadata: named(name),
+        metadata: named(user),
         role_ref: RoleRef {
             api_group: group.clone(),
             kind: "ClusterRole".to_owned(),
@@ -154,6 +155,51 @@ async fn follow(client: Client, place: usize, shared: Arc<Shared>) {
     }
 }
 
+/// The same user at each of three servers.
+type Everywhere = [Client; 3];
+
+async fn everywhere(servers: &[Server; 3], user: Option<&str>) -> Everywhere {
+    let [a, b, c] = servers;
+    [client(a, user).await, client(b, user).await, client(c, user).await]
+}
+
+/// Users whose bindings come and go before, within and after the window that is lost.
+struct Users {
+    /// Bound before it, unbound after the failover.
+    alice: Everywhere,
+    /// Bound within it.
+    bob: Everywhere,
+    /// Bound before it, unbound within it.
+    carol: Everywhere,
+}
+
+impl Users {
+    /// Binds alice and carol.
+    async fn prepare(servers: &[Server; 3], bindings: &Api<ClusterRoleBinding>) -> Self {
+        let user = |name| everywhere(servers, Some(name));
+        let users = Self { alice: user("alice").await, bob: user("bob").await, carol: user("carol").await };
+        for name in ["alice", "carol"] {
+            bindings.create(&PostParams::default(), &binding(name)).await.expect("the binding is created");
+        }
+        users.until_may_read([true, false, true]).await;
+        users
+    }
+
+    /// Binds bob and unbinds carol, which is acknowledged and holds on all servers.
+    async fn change(&self, bindings: &Api<ClusterRoleBinding>) {
+        bindings.create(&PostParams::default(), &binding("bob")).await.expect("the binding is created");
+        bindings.delete("carol", &DeleteParams::default()).await.expect("the binding is deleted");
+        self.until_may_read([true, true, false]).await;
+    }
+
+    /// Waits until all servers decide so about alice, bob and carol.
+    async fn until_may_read(&self, [alice, bob, carol]: [bool; 3]) {
+        until_may_read(&self.alice, alice).await;
+        until_may_read(&self.bob, bob).await;
+        until_may_read(&self.carol, carol).await;
+    }
+}
+
 async fn until_may_read(clients: &[Client], expected: bool) {
     for client in clients {
         let secrets = Api::<Secret>::default_namespaced(client.clone());
@@ -194,7 +240,7 @@ async fn fail_over(mut primary: PgServer, replica: PgServer) -> (PgServer, PgSer
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_binding_grants() {
+async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_or_lost_binding_grants() {
     let folder = tempfile::tempdir().unwrap();
     let primary = PgServer::start().unwrap();
     let url = primary.create_database().unwrap();
@@ -203,16 +249,11 @@ async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_binding
     let url = url.replace(&format!("127.0.0.1:{}", primary.port()), &hosts);
     let url = format!("{url}?target_session_attrs=read-write");
     let alone = ["--postgres", &url, "--controllers="];
-    let (mut servers, mut admins, mut alices) = (Vec::new(), Vec::new(), Vec::new());
-    for name in ["first", "second", "third"] {
-        let server = Server::start("serve", &folder.path().join(name), &alone).await;
-        admins.push(client(&server, None).await);
-        alices.push(client(&server, Some("alice")).await);
-        servers.push(server);
-    }
-    let bindings = Api::<ClusterRoleBinding>::all(admins[0].clone());
-    bindings.create(&PostParams::default(), &binding("alice-admin", "alice")).await.unwrap();
-    until_may_read(&alices, true).await;
+    let server = async |name: &str| Server::start("serve", &folder.path().join(name), &alone).await;
+    let servers = [server("first").await, server("second").await, server("third").await];
+    let admins = everywhere(&servers, None).await;
+    let bindings = admins.clone().map(Api::<ClusterRoleBinding>::all);
+    let users = Users::prepare(&servers, &bindings[0]).await;
 
     let shared = Arc::new(Shared::default());
     let (mut writers, mut informers) = (JoinSet::new(), JoinSet::new());
@@ -224,19 +265,23 @@ async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_binding
     }
     shared.until_more(LOAD).await;
     replica.detach().unwrap();
+    users.change(&bindings[2]).await;
     shared.until_more(LOAD).await;
     let before = held(&shared.acknowledged).clone();
     let lists = [0, 1, 2].map(|place| shared.lists[place].load(Ordering::Relaxed));
     let killed = Instant::now();
     let (_primary, _promoted) = fail_over(primary, replica).await;
     let promoted = killed.elapsed();
-    until_may_read(&alices, true).await;
+    until_may_read(&users.alice, true).await;
     let answered = killed.elapsed();
     shared.until_more(LOAD).await;
 
-    let bindings = Api::<ClusterRoleBinding>::all(admins[1].clone());
-    bindings.delete("alice-admin", &DeleteParams::default()).await.unwrap();
-    until_may_read(&alices, false).await;
+    // The database is the truth: it has not heard of the binding of bob, nor of the end of carol's.
+    users.until_may_read([true, false, true]).await;
+    assert!(bindings[1].get_opt("bob").await.unwrap().is_none());
+    assert!(bindings[1].get_opt("carol").await.unwrap().is_some());
+    bindings[1].delete("alice", &DeleteParams::default()).await.unwrap();
+    users.until_may_read([false, false, true]).await;
     shared.ends.store(true, Ordering::Relaxed);
     while let Some(written) = writers.join_next().await {
         written.unwrap();

@@ -33,7 +33,7 @@ async fn files_are_private_under_a_permissive_umask_in_a_directory_that_was_ther
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
     set_mode(&data, 0o755);
-    let server = Server::start_with_umask("000", "up", &data).await;
+    let server = Server::start_behind("umask 000", "up", &data).await;
     assert!(data.join("orlop.db-wal").exists(), "the write-ahead log is one of the files");
     assert_eq!(open_files(&data), Vec::<PathBuf>::new());
     let log = server.log();

@@ -1,6 +1,6 @@
 //! A kube-rs program as people write them: a typed `Api`, a `watcher`, and a reflector that keeps a store.
 
-use std::future::ready;
+use std::{future::ready, path::Path};
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -20,8 +20,12 @@ use crate::server::{PATIENCE, Server};
 const ALONE: &[&str] = &["--controllers="];
 
 pub async fn client(server: &Server) -> Client {
-    let kubeconfig =
-        Kubeconfig::read_from(&server.kubeconfig).expect("the file is complete before the server is ready");
+    client_of(&server.kubeconfig).await
+}
+
+/// A client by a kubeconfig, which is complete before its server is ready.
+pub async fn client_of(kubeconfig: &Path) -> Client {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).expect("the file is a kubeconfig");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     Client::try_from(config.expect("the file names a context")).expect("its certificates can be used")
 }

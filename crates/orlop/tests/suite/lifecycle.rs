@@ -1,13 +1,21 @@
 //! Start, second start, stop.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, api::WatchParams};
-use tokio::net::TcpStream;
+use kube::{
+    Api,
+    api::{ListParams, PostParams, VersionMatch, WatchParams},
+};
+use serde_json::json;
+use tokio::{net::TcpStream, time::timeout};
 
-use crate::{kube_rs::client, server::Server};
+use crate::{
+    backups::watch_refusal,
+    kube_rs::client,
+    server::{PATIENCE, Server},
+};
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -62,4 +70,39 @@ async fn signals_end_it_with_success_also_under_open_connections_and_watches() {
         assert!(status.success(), "{signal}: {status}, {}", server.log());
         assert!(server.log().contains("stopping"), "{}", server.log());
     }
+}
+
+#[tokio::test]
+async fn a_low_limit_of_open_files_is_raised() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_behind("ulimit -S -n 100", "up", &folder.path().join("data")).await;
+    let [soft, hard] = server.file_limits();
+    assert_ne!(hard, "100", "there is something to raise");
+    assert_eq!(soft, hard);
+}
+
+#[tokio::test]
+async fn old_revisions_expire_when_their_time_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--controllers=", "--history", "10s"];
+    let server = Server::start("up", &folder.path().join("data"), &arguments).await;
+    let client = client(&server).await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let first = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let map = json!({"metadata": {"name": "a"}});
+    maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
+    let old = ListParams::default().at(&first).matching(VersionMatch::Exact);
+    assert!(maps.list(&old).await.unwrap().items.is_empty(), "as it was");
+    let expired = async {
+        loop {
+            match maps.list(&old).await {
+                Err(kube::Error::Api(status)) => return status,
+                Err(error) => panic!("{error}"),
+                Ok(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    };
+    let status = timeout(PATIENCE, expired).await.expect("history is compacted at the pace of --history");
+    assert_eq!((status.code, &*status.reason), (410, "Expired"));
+    assert_eq!(watch_refusal(&client, first.parse().unwrap()).await, 410);
 }

@@ -34,10 +34,10 @@ impl Server {
         Self::start_as(orlop(), role, folder, arguments).await
     }
 
-    /// The same under another umask than the test's.
-    pub async fn start_with_umask(umask: &str, role: &str, folder: &Path) -> Self {
+    /// The same from a shell that has run a command before, such as `umask 000`.
+    pub async fn start_behind(command: &str, role: &str, folder: &Path) -> Self {
         let mut shell = without_settings(Command::new("sh"));
-        shell.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_orlop")]);
+        shell.args(["-c", &format!("{command} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_orlop")]);
         Self::start_as(shell, role, folder, &[]).await
     }
 
@@ -75,6 +75,15 @@ impl Server {
         let sent = Command::new("kill").args(["-s", signal, &id]).status().await.expect("kill can be run");
         assert!(sent.success());
         timeout(PATIENCE, self.process.wait()).await.expect("it ends").expect("it can be waited for")
+    }
+
+    /// The soft and the hard limit of its open files.
+    pub fn file_limits(&self) -> [String; 2] {
+        let id = self.process.id().expect("the process has not been waited for");
+        let limits = fs::read_to_string(format!("/proc/{id}/limits")).expect("the process is there");
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+        let mut values = line.expect("the limit is listed").split_whitespace().map(str::to_owned);
+        [(); 2].map(|()| values.next().expect("there are two limits"))
     }
 
     /// What it has logged so far.

@@ -1,12 +1,17 @@
-//! Copies of a server: a file-system copy that goes its own way, and a replica that follows until it is promoted.
+//! Copies of a server: a fork of its data, and a replica that follows until it is promoted.
 
-use std::{fs, io::Write as _, path::Path, sync::atomic::AtomicU32};
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicU32,
+};
 
 use super::{PgServer, Stop, finish};
 use crate::{Error, caretaker::Caretaker};
 
 impl PgServer {
-    /// Stops the server, copies its data and starts it again; the copy runs as a server of its own.
+    /// Stops the server, copies its data and starts it again; the copy runs as an independent server.
     ///
     /// # Errors
     /// When the data cannot be copied, or one of the two does not start.
@@ -19,7 +24,7 @@ impl PgServer {
         Ok(copy)
     }
 
-    /// Puts the data of a copy in the place of this server's own, as who restores a backup does it.
+    /// Replaces this server's data by that of a copy, like the restore of a backup.
     ///
     /// # Errors
     /// As [`PgServer::fork`].
@@ -32,7 +37,7 @@ impl PgServer {
         self.resume()
     }
 
-    /// A standby that follows this server by asynchronous streaming replication, and answers reads.
+    /// Starts a standby that follows this server by asynchronous streaming replication and answers reads.
     ///
     /// # Errors
     /// When the backup fails or the standby does not start.
@@ -46,7 +51,7 @@ impl PgServer {
         Ok(replica)
     }
 
-    /// Has a standby receive nothing more: what its primary commits from now on, it does not have.
+    /// Disconnects a standby from its primary: it does not receive later commits.
     ///
     /// # Errors
     /// When its settings cannot be changed.
@@ -59,16 +64,55 @@ impl PgServer {
         finish(pg_ctl.arg("reload").arg("-D").arg(self.data()).arg("-s"))
     }
 
-    /// Makes a primary of a standby, and waits until it is one.
+    /// Promotes a standby and waits until it is a primary.
     ///
     /// # Errors
-    /// When it is none, or cannot be promoted.
+    /// When the server is no standby or cannot be promoted.
     pub fn promote(&self) -> Result<(), Error> {
         let mut pg_ctl = self.account.command(&self.binaries.path("pg_ctl"));
         finish(pg_ctl.arg("promote").arg("-D").arg(self.data()).args(["-w", "-s"]))
     }
 
-    /// A server with the same settings and no data yet.
+    /// A server that archives its write-ahead log in [`PgServer::archive`].
+    ///
+    /// # Errors
+    /// As [`PgServer::start`].
+    pub fn start_archiving() -> Result<Self, Error> {
+        let mut server = Self::without_data()?;
+        finish(server.account.command(Path::new("/bin/mkdir")).arg(server.archive()))?;
+        let command = format!("archive_command=cp %p {}/%f", server.archive().display());
+        server.settings = vec!["archive_mode=on".to_owned(), command];
+        server.init()?;
+        server.launch_on_a_free_port()?;
+        Ok(server)
+    }
+
+    /// The folder of the archived write-ahead log.
+    #[must_use]
+    pub fn archive(&self) -> PathBuf {
+        self.caretaker.folder().join("archive")
+    }
+
+    /// A server on a copy of a base backup, with these lines of `postgresql.conf`, which recovers from an archive.
+    ///
+    /// # Errors
+    /// When the backup cannot be copied, or the server does not start.
+    pub fn recovered(base: &Path, settings: &str) -> Result<Self, Error> {
+        let mut server = Self::without_data()?;
+        let data = server.data();
+        let copied = std::process::Command::new("cp").arg("-r").arg(base).arg(&data).status();
+        let prepared = copied.and_then(|_| {
+            let mut file = fs::OpenOptions::new().append(true).open(data.join("postgresql.auto.conf"))?;
+            file.write_all(settings.as_bytes())?;
+            fs::write(data.join("recovery.signal"), "")
+        });
+        prepared.map_err(|error| Error::because("cannot prepare the recovery", error))?;
+        server.account.take_all(&data)?;
+        server.launch_on_a_free_port()?;
+        Ok(server)
+    }
+
+    /// A server with the same settings and without data.
     fn sibling(&self) -> Result<Self, Error> {
         let folder = Caretaker::folder_for(self.account)?;
         let caretaker = Caretaker::of(&folder, self.account, &self.binaries)?;

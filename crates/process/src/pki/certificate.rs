@@ -1,4 +1,4 @@
-//! Makes certificates with rcgen, and reads those that were made before with x509-parser.
+//! Generates certificates with rcgen, and reads existing ones with x509-parser.
 
 use std::{
     net::IpAddr,
@@ -21,15 +21,15 @@ use x509_parser::{
 use super::Identity;
 use crate::keys;
 
-/// Clocks differ: a certificate is valid a little before it was made.
+/// Tolerated clock skew: a certificate is valid from a little before its creation.
 const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
 
-/// Whom a certificate of the authority names.
+/// The subject of a certificate that the CA issues.
 #[derive(Debug)]
 pub(super) enum Subject {
-    /// A server, reached by these names and addresses.
+    /// A server with these DNS names and addresses.
     Server { names: Vec<String> },
-    /// A client: a user of one group.
+    /// A client: a user in one group.
     Client { user: &'static str, group: &'static str },
 }
 
@@ -38,7 +38,7 @@ impl Subject {
         Self::Server { names }
     }
 
-    /// The group is the one that Kubernetes lets do everything, before any access rule.
+    /// The group `system:masters` passes every authorizer.
     pub(super) fn admin() -> Self {
         Self::Client { user: "admin", group: "system:masters" }
     }
@@ -64,13 +64,13 @@ impl Subject {
     }
 }
 
-/// The authority with its key, ready to sign.
-pub(super) struct Authority {
+/// The CA certificate with its key.
+pub(super) struct Ca {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-impl Authority {
+impl Ca {
     pub(super) fn new(now: SystemTime, lifetime: Duration) -> Result<Self, rcgen::Error> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::default();
@@ -84,13 +84,13 @@ impl Authority {
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }
 
-    /// Takes up an authority that was made before. The reason of a failure concerns its key.
-    pub(super) fn load(certificate: String, key: &str, inspected: &Inspected) -> Result<Self, String> {
-        if !inspected.has_key(key) {
+    /// Loads an existing CA. Errors are about its key.
+    pub(super) fn load(certificate: String, key: &str, parsed: &ParsedCertificate) -> Result<Self, String> {
+        if !parsed.has_key(key) {
             return Err("it is not the key of ca.crt".to_owned());
         }
-        let key = key_pair(key).ok_or("it holds no key that can be used")?;
-        let issuer = Issuer::from_ca_cert_der(&CertificateDer::from(&inspected.der[..]), key)
+        let key = key_pair(key).ok_or("it holds no usable key")?;
+        let issuer = Issuer::from_ca_cert_der(&CertificateDer::from(&parsed.der[..]), key)
             .map_err(|error| error.to_string())?;
         Ok(Self { certificate, issuer })
     }
@@ -125,7 +125,7 @@ impl Authority {
     }
 }
 
-/// A random serial number of 16 bytes: positive, and as long as it looks.
+/// A random serial number of 16 bytes, positive and without leading zeros.
 pub(super) fn serial_number() -> Result<[u8; 16], rcgen::Error> {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).map_err(|_| rcgen::Error::RingUnspecified)?;
@@ -143,11 +143,11 @@ fn set_validity(params: &mut CertificateParams, now: SystemTime, lifetime: Durat
 }
 
 /// A certificate from a file.
-pub(super) struct Inspected {
+pub(super) struct ParsedCertificate {
     der: Vec<u8>,
 }
 
-impl Inspected {
+impl ParsedCertificate {
     pub(super) fn from_pem(text: &str) -> Result<Self, String> {
         let block = pem::blocks(text.as_bytes()).next().and_then(Result::ok).ok_or("it is no PEM file")?;
         if block.label != pem::CERTIFICATE || x509_parser::parse_x509_certificate(&block.contents).is_err() {
@@ -162,7 +162,7 @@ impl Inspected {
         certificate
     }
 
-    /// Whether it is valid now and stays so until then.
+    /// Whether the certificate is valid now and until `then`.
     pub(super) fn is_valid_until(&self, now: SystemTime, then: SystemTime) -> bool {
         let certificate = self.certificate();
         let validity = certificate.validity();
@@ -170,7 +170,7 @@ impl Inspected {
             && OffsetDateTime::from(then) < validity.not_after.to_datetime()
     }
 
-    /// The last second in which it is valid.
+    /// The last second of its validity.
     pub(super) fn ends(&self) -> i64 {
         self.certificate().validity().not_after.timestamp()
     }
@@ -180,7 +180,7 @@ impl Inspected {
         self.certificate().subject().as_raw().to_vec()
     }
 
-    /// The identifier of its key, where it says one.
+    /// The subject key identifier, if the certificate has one.
     pub(super) fn key_identifier(&self) -> Option<Vec<u8>> {
         self.certificate().extensions().iter().find_map(|extension| match extension.parsed_extension() {
             ParsedExtension::SubjectKeyIdentifier(identifier) => Some(identifier.0.to_vec()),
@@ -192,14 +192,14 @@ impl Inspected {
         key_pair(key).is_some_and(|key| key.subject_public_key_info() == self.certificate().public_key().raw)
     }
 
-    pub(super) fn is_issued_by(&self, authority: &Authority) -> bool {
-        Inspected::from_pem(authority.certificate()).is_ok_and(|issuer| {
+    pub(super) fn is_issued_by(&self, ca: &Ca) -> bool {
+        ParsedCertificate::from_pem(ca.certificate()).is_ok_and(|issuer| {
             let issuer = issuer.certificate();
             self.certificate().verify_signature(Some(issuer.public_key())).is_ok()
         })
     }
 
-    /// Whether it says at least what a certificate for the subject would say.
+    /// Whether the certificate has at least the names and usages that this subject needs.
     pub(super) fn covers(&self, subject: &Subject) -> bool {
         let certificate = self.certificate();
         match subject {

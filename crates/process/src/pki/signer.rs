@@ -13,12 +13,12 @@ use x509::{
     pem,
 };
 
-use super::certificate::{Authority, Inspected, serial_number};
+use super::certificate::{Ca, ParsedCertificate, serial_number};
 
-/// Clocks differ: a certificate is valid a little before it was asked for.
+/// Tolerated clock skew: a certificate is valid from a little before its creation.
 const BACKDATED: Duration = Duration::from_secs(5 * 60);
 
-/// The group that passes every authorizer. No certificate signing request gets it, whatever admission let through.
+/// The group that passes every authorizer. The signer never issues it, whatever admission permits.
 const MASTERS: &str = "system:masters";
 
 /// `[0] EXPLICIT`, the version of a certificate, and `[3] EXPLICIT`, its extensions.
@@ -43,7 +43,7 @@ mod oid {
 
 /// The CA as a signer of client certificates. Cheap to clone.
 #[derive(Clone)]
-pub struct Signer(pub(super) Arc<Authority>);
+pub struct Signer(pub(super) Arc<Ca>);
 
 impl std::fmt::Debug for Signer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -52,8 +52,8 @@ impl std::fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Signs a client certificate and returns it as PEM. Subject, alternative names and key are copied from the request unchanged;
-    /// all else is decided here.
+    /// Signs a client certificate and returns it as PEM. Subject, alternative names and key are copied from
+    /// the request unchanged; the signer decides everything else.
     ///
     /// # Errors
     /// When the request is not signed by its own key or asks for `system:masters`, or the CA cannot sign.
@@ -68,9 +68,9 @@ impl Signer {
         if request.organizations().iter().any(|group| group == MASTERS) {
             return Err(format!("the signer never issues certificates for the group {MASTERS}"));
         }
-        let ca = Inspected::from_pem(self.0.certificate())?;
+        let ca = ParsedCertificate::from_pem(self.0.certificate())?;
         let last = OffsetDateTime::from_unix_timestamp(ca.ends()).map_err(|error| error.to_string())?;
-        // No certificate outlives its CA.
+        // A certificate must not outlive its CA.
         let (from, until) =
             (OffsetDateTime::from(now - BACKDATED), last.min(OffsetDateTime::from(now + lifetime)));
         let algorithm = algorithm(self.0.issuer().key())?;
@@ -91,14 +91,14 @@ impl Signer {
     }
 }
 
-/// The `AlgorithmIdentifier` of what a key signs.
+/// The `AlgorithmIdentifier` of a key's signatures.
 fn algorithm(key: &KeyPair) -> Result<Vec<u8>, String> {
     let of = |oid: &[u8]| sequence(&[&value(tag::OID, oid)]);
     match key.algorithm() {
         known if *known == PKCS_ECDSA_P256_SHA256 => Ok(of(oid::ECDSA_SHA256)),
         known if *known == PKCS_ECDSA_P384_SHA384 => Ok(of(oid::ECDSA_SHA384)),
         known if *known == PKCS_ED25519 => Ok(of(oid::ED25519)),
-        // RSA has parameters, which are NULL.
+        // The parameters of RSA are NULL.
         known if *known == PKCS_RSA_SHA256 => Ok(sequence(&[&value(tag::OID, oid::RSA_SHA256), &[5, 0]])),
         _ => Err("the key of the CA is of a type that signs no client certificates".to_owned()),
     }
@@ -127,14 +127,14 @@ fn extensions(request: &CertificateRequest, usages: &[KeyUsage], issuer: Option<
     value(tag::SEQUENCE, &all.concat())
 }
 
-/// Named bits: the first is the highest, and zeros at the end are left out.
+/// Encodes named bits: the first bit is the highest, and trailing zeros are omitted.
 fn usage_bits(usages: &[KeyUsage]) -> Vec<u8> {
     let bits = usages.iter().fold(0u8, |bits, usage| bits | usage.bit());
     let unused = u8::try_from(bits.trailing_zeros()).expect("a byte has eight bits");
     value(tag::BIT_STRING, &[unused, bits])
 }
 
-/// A time as RFC 5280 wants it: two digits of the year until 2049, four from then on.
+/// A time as RFC 5280 requires: `UTCTime` until 2049, `GeneralizedTime` from 2050 on.
 fn moment(time: OffsetDateTime) -> Vec<u8> {
     let time = time.to_offset(time::UtcOffset::UTC);
     let (year, month, day) = (time.year(), u8::from(time.month()), time.day());
@@ -147,12 +147,12 @@ fn moment(time: OffsetDateTime) -> Vec<u8> {
     }
 }
 
-/// What the key of a client may be used for, besides proving who it is.
+/// A key usage of a client certificate besides client authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyUsage {
-    /// To sign.
+    /// Signatures.
     DigitalSignature,
-    /// To encipher keys.
+    /// Key encipherment.
     KeyEncipherment,
 }
 
@@ -187,14 +187,14 @@ mod tests {
             CertificateParams::new(["a.example.org".to_owned(), "192.0.2.1".to_owned()]).unwrap();
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, user);
-        // What is asked for here is not given.
+        // The request asks to be a CA, which the signer must ignore.
         params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let request = params.serialize_request(&KeyPair::generate().unwrap()).unwrap();
         CertificateRequest::from_der(request.der()).unwrap()
     }
 
     fn signer(now: SystemTime) -> Signer {
-        Signer(Arc::new(Authority::new(now, DAY).unwrap()))
+        Signer(Arc::new(Ca::new(now, DAY).unwrap()))
     }
 
     fn der(pem: &str) -> Vec<u8> {
@@ -220,9 +220,13 @@ mod tests {
         assert!(usage.critical && usage.value.flags == 0b101, "{:b}", usage.value.flags);
         let names = &certificate.subject_alternative_name().unwrap().unwrap().value.general_names;
         assert_eq!(names.len(), 2);
-        let ca = Inspected::from_pem(signer.0.certificate()).unwrap();
+        let ca = ParsedCertificate::from_pem(signer.0.certificate()).unwrap();
         assert_eq!(certificate.validity().not_after.timestamp(), ca.ends());
-        assert!(Inspected::from_pem(&pem::encode(pem::CERTIFICATE, &der)).unwrap().is_issued_by(&signer.0));
+        assert!(
+            ParsedCertificate::from_pem(&pem::encode(pem::CERTIFICATE, &der))
+                .unwrap()
+                .is_issued_by(&signer.0)
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The folder's life: made once, used again, renewed in time, refused when damaged.
+//! The certificate folder: created once, reused, renewed in time, refused when damaged.
 
 use std::{collections::BTreeMap, os::unix::fs::PermissionsExt};
 
@@ -8,13 +8,13 @@ fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + days(20_000)
 }
 
-/// The folder's files: name and text.
+/// The files of the folder: name and text.
 fn files(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries.map(|e| (e.file_name().into_string().unwrap(), fs::read_to_string(e.path()).unwrap())).collect()
 }
 
-/// The names of the files that changed between two looks.
+/// The names of the files that differ between two listings.
 fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     after
         .iter()
@@ -47,7 +47,8 @@ fn the_second_look_changes_nothing() {
     assert_eq!((first.ca, first.admin.key), (second.ca, second.admin.key));
 }
 
-/// Which files a second look replaces, after the folder was changed and at another time or for another host.
+/// Checks which files a second call replaces, after a change of the folder and at another time or for another
+/// host.
 fn check(change: impl FnOnce(&Path), host: &str, later: Duration, expected: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap();
@@ -68,11 +69,11 @@ const RENEWED: [&str; 7] =
     ["admin.crt", "admin.key", "ca-previous.crt", "ca.crt", "ca.key", "server.crt", "server.key"];
 
 #[test]
-fn certificates_are_renewed_before_their_end_and_the_authority_before_its_own() {
+fn certificates_are_renewed_before_their_end_and_the_ca_before_its_own() {
     check(|_| {}, "127.0.0.1", LIFETIME - RENEW_BEFORE - days(1), &[]);
     check(|_| {}, "127.0.0.1", LIFETIME - RENEW_BEFORE + days(1), &LEAVES);
-    check(|_| {}, "127.0.0.1", AUTHORITY_LIFETIME - LIFETIME - days(1), &LEAVES);
-    check(|_| {}, "127.0.0.1", AUTHORITY_LIFETIME - LIFETIME + days(1), &RENEWED);
+    check(|_| {}, "127.0.0.1", CA_LIFETIME - LIFETIME - days(1), &LEAVES);
+    check(|_| {}, "127.0.0.1", CA_LIFETIME - LIFETIME + days(1), &RENEWED);
 }
 
 #[test]
@@ -81,16 +82,16 @@ fn the_old_ca_and_its_successor_are_trusted_while_they_overlap() {
     let ensure = |time| Pki::ensure(folder.path(), "127.0.0.1", time).unwrap();
     let old = ensure(now());
     assert_eq!(old.trusted(), old.ca);
-    let renewal = now() + AUTHORITY_LIFETIME - LIFETIME + days(1);
+    let renewal = now() + CA_LIFETIME - LIFETIME + days(1);
     for time in [renewal, renewal + days(300)] {
         let new = ensure(time);
         assert_ne!(new.ca, old.ca);
         assert_eq!(new.trusted(), format!("{}{}", new.ca, old.ca));
     }
-    let new = ensure(now() + AUTHORITY_LIFETIME + days(1));
+    let new = ensure(now() + CA_LIFETIME + days(1));
     assert_eq!(new.trusted(), new.ca, "the old one has expired");
     fs::write(folder.path().join("ca-previous.crt"), "-----BEGIN CERTIFICATE-----\n").unwrap();
-    assert_eq!(ensure(now() + AUTHORITY_LIFETIME + days(1)).trusted(), new.ca);
+    assert_eq!(ensure(now() + CA_LIFETIME + days(1)).trusted(), new.ca);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn a_leaf_that_is_damaged_or_lost_is_made_again() {
 }
 
 #[test]
-fn leaves_of_another_authority_are_replaced() {
+fn leaves_of_another_ca_are_replaced() {
     let other = tempfile::tempdir().unwrap();
     let pki = Pki::ensure(other.path(), "127.0.0.1", now()).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +125,7 @@ fn leaves_of_another_authority_are_replaced() {
     assert_eq!(changed(&before, &files(folder.path())), LEAVES);
 }
 
-/// A second look says this about a folder that was so changed, and touches nothing.
+/// Checks that a second call refuses a changed folder with this reason and writes nothing.
 fn check_refused(change: impl FnOnce(&Path), reason: &str) {
     let folder = tempfile::tempdir().unwrap();
     Pki::ensure(folder.path(), "127.0.0.1", now()).unwrap();
@@ -136,14 +137,14 @@ fn check_refused(change: impl FnOnce(&Path), reason: &str) {
 }
 
 #[test]
-fn a_damaged_authority_is_refused_and_left_alone() {
+fn a_damaged_ca_is_refused_and_left_alone() {
     check_refused(|folder| fs::write(folder.join("ca.crt"), "rubbish").unwrap(), "it is no PEM file");
     check_refused(|folder| fs::remove_file(folder.join("ca.key")).unwrap(), "it is missing");
     check_refused(|folder| copy(folder, "admin.key", "ca.key"), "not the key of ca.crt");
 }
 
 #[test]
-fn an_authority_whose_certificate_was_never_written_is_begun_again() {
+fn a_ca_whose_certificate_was_never_written_is_created_again() {
     check(|folder| fs::remove_file(folder.join("ca.crt")).unwrap(), "127.0.0.1", Duration::ZERO, &ALL);
 }
 
@@ -157,7 +158,7 @@ fn a_folder_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn processes_that_start_together_agree_on_the_authority() {
+fn processes_that_start_together_agree_on_the_ca() {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("pki");
     let authorities: Vec<_> = std::thread::scope(|scope| {
@@ -173,6 +174,6 @@ fn the_end_of_a_certificate_is_read_from_it() {
     let pair = serving_pair("127.0.0.1", now()).unwrap();
     let end = now() + LIFETIME;
     let seconds = end.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    assert_eq!(end_of(&pair.certificate), i64::try_from(seconds).ok());
-    assert_eq!(end_of(&pair.key), None);
+    assert_eq!(expires_at(&pair.certificate), i64::try_from(seconds).ok());
+    assert_eq!(expires_at(&pair.key), None);
 }

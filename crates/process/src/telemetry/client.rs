@@ -1,4 +1,4 @@
-//! The HTTP client that carries batches to a collector: one plain request per batch, on the exporter's own thread.
+//! The HTTP client of the trace exporter: one plain request per batch, on the exporter's own thread.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -16,13 +16,13 @@ use hyper_util::rt::TokioIo;
 use opentelemetry_http::{HttpClient, HttpError};
 use tokio::net::TcpStream;
 
-/// A collector that takes longer loses the batch.
+/// The time limit of a request; a batch that takes longer is lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A collector's answer is a few bytes; this much of it is read.
+/// The size limit of the collector's answer, which is normally a few bytes.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// Sends batches, and logs once when the collector goes away and once when it is back.
+/// Sends batches. Logs once when the collector becomes unavailable and once when it is back.
 #[derive(Debug)]
 pub(super) struct CollectorClient {
     failing: AtomicBool,
@@ -42,9 +42,9 @@ impl CollectorClient {
         let was_failing = self.failing.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(reason) if !was_failing => {
-                tracing::warn!(reason, "the trace collector does not take traces")
+                tracing::warn!(reason, "cannot send traces to the collector; dropping them until it is back")
             }
-            None if was_failing => tracing::info!("the trace collector takes traces again"),
+            None if was_failing => tracing::info!("the trace collector accepts traces again"),
             _ => {}
         }
     }
@@ -53,15 +53,15 @@ impl CollectorClient {
 #[async_trait::async_trait]
 impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        // The batch thread polls this future without a tokio reactor. A runtime for the time of one request is
-        // cheap at one request every few seconds, and leaves no connection or task behind that nobody owns.
+        // The batch thread polls this future without a tokio reactor. A runtime per request is cheap at one
+        // request every few seconds, and leaves no connection or task behind.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let answer = runtime.block_on(async {
             tokio::time::timeout(TIMEOUT, exchange(request))
                 .await
                 .unwrap_or_else(|_| Err(format!("no answer within {TIMEOUT:?}").into()))
         });
-        // A name look-up that hangs must not hang this thread as well.
+        // A hanging name lookup must not block this thread.
         runtime.shutdown_background();
         self.note(&answer);
         answer

@@ -1,4 +1,4 @@
-//! A span goes over the wire to a collector, which here is a socket that reads one request.
+//! A span is sent to a collector, which is a socket that reads one request.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,7 +10,7 @@ use tracing_subscriber::{Registry, layer::SubscriberExt};
 
 use super::*;
 
-/// What a collector was sent: the request's first line, its headers in lower case, and its body.
+/// A received request: its first line, its headers in lower case, and its body.
 struct Sent {
     line: String,
     headers: Vec<String>,

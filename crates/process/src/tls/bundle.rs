@@ -1,4 +1,4 @@
-//! Bundles of authorities that several servers write together.
+//! CA bundles that several servers maintain together.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,15 +7,15 @@ use x509::pem;
 
 use super::{Error, any_certificates};
 
-/// How long a certificate stays after its end: clocks differ.
+/// The time for which an expired certificate stays in a bundle, because clocks differ.
 const SLACK: Duration = Duration::from_secs(5 * 60);
 
-/// The certificates of these PEM bundles as one, in their order: each once, and none that has ended.
+/// Merges PEM bundles in order, without duplicates and expired certificates.
 ///
 /// # Errors
-/// When one of them is no PEM, or something in it is no certificate.
-pub fn united(bundles: &[&str], now: SystemTime) -> Result<String, Error> {
-    const WHAT: &str = "a bundle of authorities";
+/// When a bundle is no PEM, or contains something that is no certificate.
+pub fn merge_bundles(bundles: &[&str], now: SystemTime) -> Result<String, Error> {
+    const WHAT: &str = "a CA bundle";
     let mut all: Vec<CertificateDer<'static>> = Vec::new();
     for bundle in bundles {
         for certificate in any_certificates(WHAT, bundle.as_bytes())? {
@@ -39,7 +39,7 @@ fn is_valid(certificate: &CertificateDer<'_>, now: SystemTime) -> Result<bool, E
 mod tests {
     use super::*;
 
-    fn authority(name: &str, year: i32) -> String {
+    fn ca(name: &str, year: i32) -> String {
         let key = rcgen::KeyPair::generate().unwrap();
         let mut params = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
         params.not_after = rcgen::date_time_ymd(year, 1, 1);
@@ -48,14 +48,16 @@ mod tests {
 
     #[test]
     fn each_certificate_is_there_once_until_it_ends() {
-        let [old, one, other] = [authority("old", 2020), authority("one", 2100), authority("other", 2100)];
+        let [old, one, other] = [ca("old", 2020), ca("one", 2100), ca("other", 2100)];
         let both = format!("# a comment\n{other}\n{one}");
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        assert_eq!(united(&[&one, &both, &old], now).unwrap(), format!("{one}{other}"));
+        assert_eq!(merge_bundles(&[&one, &both, &old], now).unwrap(), format!("{one}{other}"));
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_577_836_800) + SLACK;
-        assert_eq!(united(&[&old], then - Duration::from_secs(1)).unwrap(), old);
-        assert_eq!(united(&[&old], then).unwrap(), "");
-        assert_eq!(united(&[], now).unwrap(), "");
-        assert!(united(&["-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"], now).is_err());
+        assert_eq!(merge_bundles(&[&old], then - Duration::from_secs(1)).unwrap(), old);
+        assert_eq!(merge_bundles(&[&old], then).unwrap(), "");
+        assert_eq!(merge_bundles(&[], now).unwrap(), "");
+        assert!(
+            merge_bundles(&["-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"], now).is_err()
+        );
     }
 }

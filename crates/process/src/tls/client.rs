@@ -1,4 +1,4 @@
-//! Certificates of clients: taken unseen in the handshake, judged by the authenticator.
+//! Client certificates: the handshake accepts any, the authenticator verifies them.
 
 use std::{ops::RangeInclusive, sync::Arc};
 
@@ -17,42 +17,43 @@ use x509_parser::{certificate::Validity, der_parser::oid, prelude::X509Certifica
 
 use super::{certificates, provider};
 
-/// Whom a client's certificate names.
+/// The user that a client certificate names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertIdentity {
-    /// The subject's CN: the user's name. Never empty.
+    /// The CN of the subject: the user name. Never empty.
     pub common_name: String,
-    /// The subject's Os, in their order: the user's groups.
+    /// The Os of the subject, in order: the groups.
     pub organizations: Vec<String>,
-    /// The user's uid, for which Kubernetes has an attribute type of its own.
+    /// The uid of the user, for which Kubernetes has its own attribute type.
     pub uid: Option<String>,
-    /// SHA-256 of the certificate, in lower-case hexadecimal: what Kubernetes calls the credential's id.
+    /// SHA-256 of the certificate in lower-case hexadecimal: Kubernetes' credential id.
     pub fingerprint: String,
-    /// The first end of a certificate of the chain: until then the verdict holds, later the chain has to be verified again.
+    /// The earliest expiry in the chain: after it the chain has to be verified again.
     pub valid_until: UnixTime,
 }
 
-/// Why a certificate names nobody.
+/// The reason why a client certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// The client showed none.
+    /// The client sent no certificate.
     #[error("no certificate was shown")]
     Absent,
-    /// No client CA is trusted at this time.
+    /// No client CA is configured and valid.
     #[error("no client CA is configured and valid")]
-    NoAuthority,
-    /// It is not from a trusted authority, not valid at this time, or not meant for clients.
+    NoCa,
+    /// The certificate is not signed by a trusted CA, not valid at this time, or not for client
+    /// authentication.
     #[error("the certificate is not trusted: {0}")]
     Untrusted(String),
-    /// It is trusted, but its subject cannot be a user.
+    /// The certificate is trusted, but its subject is no user.
     #[error("the certificate's subject is no user: {0}")]
     Nameless(&'static str),
 }
 
-/// Verifies client certificates by a bundle of CAs. Cheap to clone.
+/// Verifies client certificates with a CA bundle. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ClientCaVerifier {
-    /// Each has a verifier of its own: a CA that is not valid at the time of a verification takes no part in it.
+    /// One verifier per CA, so that a CA that is not valid at the time of a verification can be skipped.
     anchors: Arc<[Anchor]>,
 }
 
@@ -66,23 +67,24 @@ struct Anchor {
 
 impl Default for ClientCaVerifier {
     fn default() -> Self {
-        Self::nobody()
+        Self::trusting_none()
     }
 }
 
 impl ClientCaVerifier {
-    /// Trusts no CA: no certificate names anybody.
+    /// Trusts no CA: every certificate is rejected.
     #[must_use]
-    pub fn nobody() -> Self {
+    pub fn trusting_none() -> Self {
         Self { anchors: Arc::new([]) }
     }
 
-    /// Trusts the CAs of a PEM bundle, each while it is valid. Certificates that are no CAs are ignored with a warning.
+    /// Trusts the CAs of a PEM bundle, each while it is valid. Certificates that are no CAs are ignored with
+    /// a warning.
     ///
     /// # Errors
     /// When the bundle is no PEM, or no certificate in it is a CA that is valid at this time.
     pub fn from_pem(bundle: &[u8], now: UnixTime) -> Result<Self, super::Error> {
-        const WHAT: &str = "the bundle of client CAs";
+        const WHAT: &str = "the client CA bundle";
         let (mut anchors, mut problems) = (Vec::new(), Vec::new());
         for (index, certificate) in certificates(WHAT, bundle)?.into_iter().enumerate() {
             let number = index + 1;
@@ -94,7 +96,7 @@ impl ClientCaVerifier {
                     anchors.push(anchor);
                 }
                 Err(reason) => {
-                    tracing::warn!(number, reason, "a certificate in the bundle of client CAs is ignored");
+                    tracing::warn!(number, reason, "ignoring a certificate in the client CA bundle");
                     problems.push(format!("certificate {number} {reason}"));
                 }
             }
@@ -112,36 +114,37 @@ impl ClientCaVerifier {
         Self { anchors: self.anchors.iter().chain(&*other.anchors).cloned().collect() }
     }
 
-    /// Says whom the chain names, the client's own certificate first, at this moment.
+    /// Verifies a chain, the client's own certificate first, and returns its user.
     ///
     /// # Errors
-    /// The reason why it names nobody.
+    /// The reason why the chain is rejected.
     pub fn verify(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<CertIdentity, Refusal> {
         let (own, intermediates) = chain.split_first().ok_or(Refusal::Absent)?;
-        let mut refusal = Refusal::NoAuthority;
+        let mut refusal = Refusal::NoCa;
         for anchor in self.anchors.iter().filter(|anchor| anchor.is_valid(now)) {
             let error = match anchor.verifier.verify_client_cert(own, intermediates, now) {
                 Ok(_) => return identity(chain, own, *anchor.validity.end()),
                 Err(error) => error,
             };
-            // Another CA's certificate fails with an unknown issuer: the CA that did sign it has the better reason.
+            // `UnknownIssuer` is the error of every CA that did not sign the certificate; another CA's reason
+            // is more specific.
             let is_stranger = error == CertificateError::UnknownIssuer.into();
-            if refusal == Refusal::NoAuthority || !is_stranger {
+            if refusal == Refusal::NoCa || !is_stranger {
                 refusal = Refusal::Untrusted(error.to_string());
             }
         }
         Err(refusal)
     }
 
-    /// The verifier for the handshake, which leaves the question of trust to [`ClientCaVerifier::verify`].
+    /// The verifier for the handshake, which leaves trust to [`ClientCaVerifier::verify`].
     pub(super) fn handshake_verifier(&self, provider: Arc<CryptoProvider>) -> Arc<dyn ClientCertVerifier> {
         let hints = self.anchors.iter().flat_map(|anchor| anchor.verifier.root_hint_subjects().to_vec());
-        Arc::new(AnyHolder { hints: hints.collect(), provider })
+        Arc::new(AcceptAnyCertificate { hints: hints.collect(), provider })
     }
 }
 
 impl Anchor {
-    /// Takes a certificate for a CA if it is one, by the rules of Go: webpki looks at neither the constraints nor the validity of a
+    /// Accepts a CA certificate by Go's rules: webpki checks neither the constraints nor the validity of a
     /// trust anchor.
     fn new(certificate: CertificateDer<'static>) -> Result<Self, String> {
         let (_, parsed) = x509_parser::parse_x509_certificate(&certificate)
@@ -173,7 +176,7 @@ fn seconds(validity: &Validity) -> RangeInclusive<u64> {
     seconds(validity.not_before.timestamp())..=seconds(validity.not_after.timestamp())
 }
 
-/// The identity that a verified chain names; `latest` is the end of its CA.
+/// The user of a verified chain; `latest` is the expiry of its CA.
 fn identity(
     chain: &[CertificateDer<'_>],
     own: &CertificateDer<'_>,
@@ -196,7 +199,7 @@ fn subject(
 ) -> Result<CertIdentity, Refusal> {
     let not_text = |_| Refusal::Nameless("a part of it is no text");
     let subject = certificate.subject();
-    // Of several CNs the last counts: it is the most specific, and the one that Kubernetes takes.
+    // Of several CNs the last counts, as in Kubernetes.
     let common_name =
         subject.iter_common_name().last().map(|name| name.as_str()).transpose().map_err(not_text)?;
     let common_name = common_name.filter(|name| !name.is_empty()).ok_or(Refusal::Nameless("it has no CN"))?;
@@ -213,15 +216,15 @@ fn subject(
     })
 }
 
-/// Asks for a certificate, does not insist, and takes any whose key the client proves to hold.
+/// Requests a certificate, does not require one, and accepts any whose key the client holds.
 #[derive(Debug)]
-struct AnyHolder {
-    /// Names of the authorities that a client with several certificates should choose by.
+struct AcceptAnyCertificate {
+    /// CA names by which a client with several certificates chooses one.
     hints: Vec<DistinguishedName>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ClientCertVerifier for AnyHolder {
+impl ClientCertVerifier for AcceptAnyCertificate {
     fn client_auth_mandatory(&self) -> bool {
         false
     }

@@ -1,4 +1,5 @@
-//! Certificates of servers: trusted by a bundle of authorities, or because the bundle has the certificate itself.
+//! Server certificates: trusted if a CA in the bundle signed them, or if the bundle contains the certificate
+//! itself.
 
 use std::sync::Arc;
 
@@ -15,12 +16,12 @@ use rustls::{
 
 use super::provider;
 
-/// Judges servers by a bundle. Test environments hand out the certificate of a server in the place of its authority's: whoever
-/// names one trusts it, as long as it is valid and has the right name.
+/// Verifies server certificates with a bundle. Test environments distribute a server's own certificate
+/// instead of its CA's: such a certificate is trusted while it is valid and has the right name.
 #[derive(Debug)]
 pub(super) struct BundleVerifier {
     bundle: Vec<CertificateDer<'static>>,
-    by_authority: Arc<WebPkiServerVerifier>,
+    by_ca: Arc<WebPkiServerVerifier>,
 }
 
 impl BundleVerifier {
@@ -29,10 +30,10 @@ impl BundleVerifier {
         for certificate in &bundle {
             roots.add(certificate.clone()).map_err(|error| error.to_string())?;
         }
-        let by_authority = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+        let by_ca = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Self { bundle, by_authority })
+        Ok(Self { bundle, by_ca })
     }
 }
 
@@ -46,7 +47,7 @@ impl ServerCertVerifier for BundleVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if !self.bundle.contains(own) {
-            return self.by_authority.verify_server_cert(own, intermediates, name, ocsp, now);
+            return self.by_ca.verify_server_cert(own, intermediates, name, ocsp, now);
         }
         check_validity(own, now)?;
         verify_server_name(&ParsedCertificate::try_from(own)?, name)?;
@@ -59,7 +60,7 @@ impl ServerCertVerifier for BundleVerifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.by_authority.verify_tls12_signature(message, certificate, signed)
+        self.by_ca.verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -68,11 +69,11 @@ impl ServerCertVerifier for BundleVerifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.by_authority.verify_tls13_signature(message, certificate, signed)
+        self.by_ca.verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by_authority.supported_verify_schemes()
+        self.by_ca.supported_verify_schemes()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Handshakes in memory, between this server configuration and rustls' own client; and the verdict on clients.
+//! Handshakes in memory between the server configuration and rustls' own client, and the verification of
+//! client certificates.
 
 use std::time::{Duration, SystemTime};
 
@@ -43,7 +44,7 @@ fn client(trusted: &Pki, identity: Option<&Identity>) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// Carries bytes between both ends until neither has more to say.
+/// Transfers bytes between both ends until neither has more to send.
 fn handshake(
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
@@ -98,7 +99,7 @@ fn the_administrator_is_seen_with_name_and_group() {
 fn a_stranger_passes_the_handshake_and_fails_the_verdict() {
     let (pki, other) = (pki(), pki());
     let mut stranger = ClientConfig::clone(&client(&pki, Some(&other.admin)));
-    // Clients choose by the server's hints; this one shows its certificate in any case.
+    // Clients choose a certificate by the server's hints; this one sends its certificate in any case.
     stranger.client_auth_cert_resolver = Arc::new(AlwaysShow(certified_key(&other.admin).unwrap()));
     let connection = handshake(Arc::new(stranger), server(&pki), "localhost").unwrap();
     let verifier = ClientCaVerifier::from_pem(pki.ca.as_bytes(), now()).unwrap();
@@ -123,7 +124,7 @@ impl rustls::client::ResolvesClientCert for AlwaysShow {
     }
 }
 
-/// The refusal of one certificate of `pki` at a time so many days from now.
+/// The rejection of a certificate of `pki`, this number of days from now.
 fn refusal(pki: &Pki, identity: &Identity, days: u64) -> String {
     let chain = certificates("test", identity.certificate.as_bytes()).unwrap();
     let time = UnixTime::since_unix_epoch(Duration::from_secs(now().as_secs() + days * 24 * 60 * 60));
@@ -144,48 +145,48 @@ fn expired_certificates_and_those_of_servers_name_nobody() {
 
 #[test]
 fn kubernetes_attributes_of_a_subject_become_name_groups_and_uid() {
-    let (authority, verifier) = test_authority();
+    let (ca, verifier) = test_ca();
     let mut params = rcgen::CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(rcgen::DnType::OrganizationName, "dev");
     params.distinguished_name.push(rcgen::DnType::CommonName, "jane");
     params.distinguished_name.push(rcgen::DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]), "u-1");
-    let identity = verifier.verify(&[issue(&authority, &params)], now()).unwrap();
+    let identity = verifier.verify(&[issue(&ca, &params)], now()).unwrap();
     assert_eq!((identity.common_name.as_str(), identity.uid.as_deref()), ("jane", Some("u-1")));
     assert_eq!(identity.organizations, ["dev"]);
 }
 
 #[test]
 fn a_certificate_without_a_common_name_names_nobody() {
-    let (authority, verifier) = test_authority();
+    let (ca, verifier) = test_ca();
     let mut params = rcgen::CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
-    let refusal = verifier.verify(&[issue(&authority, &params)], now()).unwrap_err();
+    let refusal = verifier.verify(&[issue(&ca, &params)], now()).unwrap_err();
     assert_eq!(refusal, Refusal::Nameless("it has no CN"));
 }
 
-type TestAuthority = rcgen::CertifiedIssuer<'static, rcgen::KeyPair>;
+type TestCa = rcgen::CertifiedIssuer<'static, rcgen::KeyPair>;
 
-/// A CA after this change of its parameters.
-fn authority(change: impl FnOnce(&mut rcgen::CertificateParams)) -> TestAuthority {
+/// A CA with changed parameters.
+fn ca(change: impl FnOnce(&mut rcgen::CertificateParams)) -> TestCa {
     let mut params = rcgen::CertificateParams::default();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     change(&mut params);
-    TestAuthority::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap()
+    TestCa::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap()
 }
 
-fn bundle(authorities: &[&TestAuthority]) -> String {
-    authorities.iter().map(|authority| pem::encode(pem::CERTIFICATE, authority.der())).collect()
+fn bundle(cas: &[&TestCa]) -> String {
+    cas.iter().map(|ca| pem::encode(pem::CERTIFICATE, ca.der())).collect()
 }
 
-fn test_authority() -> (TestAuthority, ClientCaVerifier) {
-    let authority = authority(|_| {});
-    let verifier = ClientCaVerifier::from_pem(bundle(&[&authority]).as_bytes(), now()).unwrap();
-    (authority, verifier)
+fn test_ca() -> (TestCa, ClientCaVerifier) {
+    let ca = ca(|_| {});
+    let verifier = ClientCaVerifier::from_pem(bundle(&[&ca]).as_bytes(), now()).unwrap();
+    (ca, verifier)
 }
 
-fn issue(authority: &TestAuthority, params: &rcgen::CertificateParams) -> CertificateDer<'static> {
-    params.signed_by(&rcgen::KeyPair::generate().unwrap(), authority).unwrap().into()
+fn issue(ca: &TestCa, params: &rcgen::CertificateParams) -> CertificateDer<'static> {
+    params.signed_by(&rcgen::KeyPair::generate().unwrap(), ca).unwrap().into()
 }
 
 #[test]
@@ -206,11 +207,11 @@ fn a_renewed_certificate_is_shown_from_the_next_handshake_on() {
     handshake(client(&new, None), config, "localhost").unwrap();
 }
 
-/// A client certificate for a member of `system:masters`, valid for ever.
-fn master(authority: &TestAuthority) -> CertificateDer<'static> {
+/// A client certificate for a member of `system:masters` that never expires.
+fn master(ca: &TestCa) -> CertificateDer<'static> {
     let mut params = rcgen::CertificateParams::default();
     params.distinguished_name.push(rcgen::DnType::OrganizationName, "system:masters");
-    issue(authority, &params)
+    issue(ca, &params)
 }
 
 fn expires(year: i32) -> impl FnOnce(&mut rcgen::CertificateParams) {
@@ -224,29 +225,27 @@ fn in_year(year: i32) -> UnixTime {
 
 #[test]
 fn a_bundle_without_a_valid_ca_is_refused_with_the_reason() {
-    let leaf = authority(|params| params.is_ca = rcgen::IsCa::ExplicitNoCa);
-    let plain = authority(|params| params.is_ca = rcgen::IsCa::NoCa);
-    let signs_nothing =
-        authority(|params| params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature]);
-    let expired = authority(expires(2020));
-    let future = authority(|params| params.not_before = rcgen::date_time_ymd(2090, 1, 1));
-    for (authority, reason) in [
+    let leaf = ca(|params| params.is_ca = rcgen::IsCa::ExplicitNoCa);
+    let plain = ca(|params| params.is_ca = rcgen::IsCa::NoCa);
+    let signs_nothing = ca(|params| params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature]);
+    let expired = ca(expires(2020));
+    let future = ca(|params| params.not_before = rcgen::date_time_ymd(2090, 1, 1));
+    for (ca, reason) in [
         (&leaf, "CA:TRUE"),
         (&plain, "CA:TRUE"),
         (&signs_nothing, "keyCertSign"),
         (&expired, "expired"),
         (&future, "not valid yet"),
     ] {
-        let error =
-            ClientCaVerifier::from_pem(bundle(&[authority]).as_bytes(), now()).unwrap_err().to_string();
+        let error = ClientCaVerifier::from_pem(bundle(&[ca]).as_bytes(), now()).unwrap_err().to_string();
         assert!(error.contains("no valid CA certificate") && error.contains(reason), "{error}");
     }
 }
 
 #[test]
 fn an_expired_ca_and_a_leaf_in_a_bundle_with_a_valid_ca_grant_nothing() {
-    let leaf = authority(|params| params.is_ca = rcgen::IsCa::ExplicitNoCa);
-    let (expired, valid) = (authority(expires(2020)), authority(|_| {}));
+    let leaf = ca(|params| params.is_ca = rcgen::IsCa::ExplicitNoCa);
+    let (expired, valid) = (ca(expires(2020)), ca(|_| {}));
     let verifier = ClientCaVerifier::from_pem(bundle(&[&leaf, &expired, &valid]).as_bytes(), now()).unwrap();
     assert!(verifier.verify(&[master(&valid)], now()).is_ok());
     for other in [&leaf, &expired] {
@@ -257,10 +256,10 @@ fn an_expired_ca_and_a_leaf_in_a_bundle_with_a_valid_ca_grant_nothing() {
 
 #[test]
 fn a_ca_that_expires_while_the_server_runs_is_no_longer_trusted() {
-    let authority = authority(expires(2060));
-    let verifier = ClientCaVerifier::from_pem(bundle(&[&authority]).as_bytes(), now()).unwrap();
-    let identity = verifier.verify(&[master(&authority)], in_year(2059)).unwrap();
+    let ca = ca(expires(2060));
+    let verifier = ClientCaVerifier::from_pem(bundle(&[&ca]).as_bytes(), now()).unwrap();
+    let identity = verifier.verify(&[master(&ca)], in_year(2059)).unwrap();
     let end = rcgen::date_time_ymd(2060, 1, 1).unix_timestamp();
     assert_eq!(i64::try_from(identity.valid_until.as_secs()), Ok(end), "the verdict ends with the CA");
-    assert_eq!(verifier.verify(&[master(&authority)], in_year(2060)), Err(Refusal::NoAuthority));
+    assert_eq!(verifier.verify(&[master(&ca)], in_year(2060)), Err(Refusal::NoCa));
 }

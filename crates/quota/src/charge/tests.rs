@@ -1,4 +1,4 @@
-//! What quotas count.
+//! Charging of creates and updates, and its errors.
 
 use super::*;
 

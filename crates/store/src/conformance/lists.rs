@@ -68,8 +68,7 @@ pub(super) async fn a_page_is_bounded_in_bytes(factory: Factory) {
         kit.write(object(&format!("ns/o{n:02}")).data("x".repeat(1 << 20)).create()).await;
     }
     let pages = pages(&kit, all()).await;
-    assert!(pages.len() >= 3, "{pages:?}");
-    assert!(pages.iter().all(|page| page.len() <= 5), "{pages:?}");
+    assert!(pages.iter().all(|page| page.len() == 1), "{pages:?}");
     assert_eq!(pages.concat().len(), 12);
 }
 

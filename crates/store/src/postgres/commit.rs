@@ -13,13 +13,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::failure::{Failure, corrupt};
-use super::history::doubtful;
 use super::limits::set_aside;
 use super::locks;
 use super::rows::{attributes, get, optional_revision, revision, value};
 use super::session::{Connector, Gate, STATEMENT_TIMEOUT, Session};
 use super::write::{self, Write};
 use crate::engine::{Committed, Transaction};
+use crate::history::doubtful;
 use crate::plan::{Head, Wanted, plan, wanted};
 use crate::types::Error;
 

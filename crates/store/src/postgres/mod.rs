@@ -15,10 +15,10 @@ mod commit;
 mod compact;
 mod failure;
 mod gets;
-mod history;
 mod limits;
 mod list;
 mod locks;
+mod look;
 mod passfile;
 mod read;
 mod readers;
@@ -41,10 +41,10 @@ use tokio::sync::Mutex;
 use self::address::Address;
 use self::commit::Writer;
 use self::failure::closed;
-use self::history::{doubtful, look};
 use self::readers::Readers;
 use self::session::Connector;
 use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
+use crate::history::doubtful;
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
 /// How a server works with its database.

@@ -17,7 +17,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Address;
 use super::bell::Ring;
 use super::failure::{Failure, closed};
-use super::history::{Generation, History, look};
+use super::look;
+use crate::history::{Generation, History};
 use crate::types::Error;
 
 /// Every session begins with these settings, and with the question whether it leads to a standby.

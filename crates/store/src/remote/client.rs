@@ -1,24 +1,22 @@
 //! The side that asks: an engine whose database is behind a connection.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use model::{ObjectKey, Resource, Revision};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tasks::{TaskFailure, Tasks};
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::Stream;
-use super::frame::{BELL, Call, Frames, frame};
-use super::message::{Request, read};
+use super::link::{Link, Lost};
+use super::message::Request;
 use super::wire::Wire;
 use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
+use crate::history::decide::{Found, Verdict, decide};
+use crate::history::{History, doubtful};
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
 /// Makes a connection on which the other side already speaks [`super::PROTOCOL`], or says why there is none.
@@ -27,12 +25,12 @@ pub type Connector = Arc<dyn Fn() -> BoxFuture<'static, Result<Box<dyn Stream>, 
 /// How long to wait before another attempt to connect when nobody asks for anything.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Frames that may wait to be sent; further callers wait for a place.
-const OUTGOING: usize = 256;
-
 /// How long a call may take, connecting included. The connection of a call that takes longer is ended, for whoever answers nothing
 /// for so long is gone or stuck.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often a call is made that another connection, or a look at the history, may help.
+const ATTEMPTS: usize = 3;
 
 /// An engine in another process. A connection that breaks is made again by whoever calls next.
 pub struct Remote {
@@ -40,6 +38,10 @@ pub struct Remote {
     link: tokio::sync::Mutex<Slot>,
     /// Rings when another server committed, and after each connect, for one may have committed in between.
     bell: Arc<Notify>,
+    /// The history that this server has seen of the database.
+    history: History,
+    /// The tasks of the connection. They end with the engine at the latest.
+    tasks: Tasks,
 }
 
 enum Slot {
@@ -54,55 +56,168 @@ impl Remote {
     /// # Errors
     /// [`Error::Unavailable`] when that fails.
     pub async fn open(connector: Connector) -> Result<Self, Error> {
-        let remote =
-            Self { connector, link: tokio::sync::Mutex::new(Slot::Empty), bell: Arc::new(Notify::new()) };
+        let remote = Self {
+            connector,
+            link: tokio::sync::Mutex::new(Slot::Empty),
+            bell: Arc::new(Notify::new()),
+            history: History::new(),
+            tasks: Tasks::default(),
+        };
         remote.link().await?;
         Ok(remote)
     }
 
-    /// The connection that is, or a new one.
+    /// The connection that is, or a new one. The database behind it goes on with the history that this server knows, or all watches
+    /// have been told to end.
     async fn link(&self) -> Result<Arc<Link>, Error> {
         let mut slot = self.link.lock().await;
-        match &*slot {
+        let link = match &*slot {
             Slot::Closed => return Err(unavailable("the store is closed")),
-            Slot::Linked(link) if !link.is_ended() => return Ok(Arc::clone(link)),
-            Slot::Linked(_) | Slot::Empty => {}
+            Slot::Linked(link) if !link.is_ended() => Arc::clone(link),
+            Slot::Linked(_) | Slot::Empty => {
+                let stream = (self.connector)().await.map_err(unavailable)?;
+                let link = Arc::new(Link::start(stream, Arc::clone(&self.bell), &self.tasks));
+                *slot = Slot::Linked(Arc::clone(&link));
+                link
+            }
+        };
+        if !link.is_checked() {
+            self.check(&link).await?;
+            link.set_checked(true);
+            self.bell.notify_one();
         }
-        let stream = (self.connector)().await.map_err(unavailable)?;
-        let link = Arc::new(Link::new(stream, Arc::clone(&self.bell)));
-        *slot = Slot::Linked(Arc::clone(&link));
-        self.bell.notify_one();
         Ok(link)
     }
 
-    async fn once<T: Wire>(&self, request: &Request) -> Result<Result<T, Error>, Lost> {
+    /// Compares the history of the database with the one that this server knows, and makes a loss good.
+    async fn check(&self, link: &Link) -> Result<(), Error> {
         let deadline = Instant::now() + CALL_TIMEOUT;
-        match timeout_at(deadline, self.link()).await {
-            Ok(Ok(link)) => link.call(request, deadline).await,
-            Ok(Err(error)) => Ok(Err(error)),
-            Err(_) => Ok(Err(unavailable("connecting to the database took too long"))),
+        loop {
+            let since = self.history.now();
+            let record = since.known.as_ref().and_then(|known| known.record.as_ref());
+            let looking = Request::History(record.map(|record| record.revision));
+            let found: Found = required(link.call(&looking, deadline).await)?;
+            match decide(since.known.as_ref(), &found) {
+                Verdict::Same if self.history.goes_on(&since, &found) => return Ok(()),
+                Verdict::Advanced if self.history.was_lost(&since, &found) => {
+                    tracing::warn!(
+                        clock = %found.clock.current,
+                        "the clock of the database was advanced; ending all watches"
+                    );
+                    return Ok(());
+                }
+                Verdict::Lost { advance_to } => {
+                    let from = found.incarnation.clone();
+                    let advancing = Request::AdvanceFrom { incarnation: from, to: advance_to };
+                    let advanced: Option<Found> = required(link.call(&advancing, deadline).await)?;
+                    if let Some(advanced) = advanced {
+                        tracing::error!(
+                            seen = %self.history.seen(), found = %found.clock.current, now = %advanced.clock.current,
+                            "the database lost commits; advanced its clock, ending all watches"
+                        );
+                        self.history.was_lost(&since, &advanced);
+                    }
+                }
+                // Another check was faster.
+                Verdict::Same | Verdict::Advanced => {}
+                Verdict::Former => return Err(doubtful()),
+            }
         }
     }
 
-    /// Asks for something that can be asked again on another connection.
-    async fn ask<T: Wire>(&self, request: Request) -> Result<T, Error> {
-        let answer = match self.once(&request).await {
-            Err(Lost::Unsent | Lost::Broken) => self.once(&request).await,
-            answer => answer,
+    async fn once<T: Answer>(&self, request: &Request) -> Result<Result<T, Error>, Lost> {
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        let link = match timeout_at(deadline, self.link()).await {
+            Ok(Ok(link)) => link,
+            Ok(Err(error)) => return Ok(Err(error)),
+            Err(_) => return Ok(Err(unavailable("connecting to the database took too long"))),
         };
-        answer.unwrap_or_else(|lost| Err(unavailable(lost.words())))
+        let answer = link.call::<T>(request, deadline).await.inspect_err(|lost| {
+            if *lost == Lost::Outdated {
+                link.set_checked(false);
+            }
+        })?;
+        if let Ok(Some(shown)) = answer.as_ref().map(Answer::shown) {
+            self.history.saw(shown);
+        }
+        // In this order: the next connection is compared with everything that was seen before this one ended.
+        if link.is_ended() { Err(Lost::Broken) } else { Ok(answer) }
+    }
+
+    /// Asks for something that can be asked again on another connection.
+    async fn ask<T: Answer>(&self, request: Request) -> Result<T, Error> {
+        let mut answer = self.once(&request).await;
+        for _ in 1..ATTEMPTS {
+            let Err(Lost::Unsent | Lost::Outdated | Lost::Broken) = answer else { break };
+            answer = self.once(&request).await;
+        }
+        required(answer)
     }
 
     /// Asks for something that must not happen twice: once it was sent, nobody knows whether it happened.
-    async fn tell<T: Wire>(&self, request: Request) -> Result<T, Error> {
-        let answer = match self.once(&request).await {
-            Err(Lost::Unsent) => self.once(&request).await,
-            answer => answer,
-        };
+    async fn tell<T: Answer>(&self, request: Request) -> Result<T, Error> {
+        let mut answer = self.once(&request).await;
+        for _ in 1..ATTEMPTS {
+            let Err(Lost::Unsent | Lost::Outdated) = answer else { break };
+            answer = self.once(&request).await;
+        }
         answer.unwrap_or_else(|lost| match lost {
-            Lost::Unsent => Err(unavailable(lost.words())),
+            Lost::Unsent | Lost::Outdated => Err(unavailable(lost.words())),
             Lost::Broken | Lost::Late => Err(Error::OutcomeUnknown { reason: lost.words().to_owned() }),
         })
+    }
+}
+
+/// An answer without which a connection is not used.
+fn required<T>(answer: Result<Result<T, Error>, Lost>) -> Result<T, Error> {
+    answer.unwrap_or_else(|lost| Err(unavailable(lost.words())))
+}
+
+/// An answer that may show a revision to clients.
+trait Answer: Wire {
+    /// The greatest revision in it.
+    fn shown(&self) -> Option<Revision> {
+        None
+    }
+}
+
+impl Answer for u64 {}
+impl Answer for Sweep {}
+
+impl Answer for Revision {
+    fn shown(&self) -> Option<Revision> {
+        Some(*self)
+    }
+}
+
+impl Answer for ClockState {
+    fn shown(&self) -> Option<Revision> {
+        Some(self.current)
+    }
+}
+
+impl Answer for Option<Stored> {
+    fn shown(&self) -> Option<Revision> {
+        self.as_ref().map(|stored| stored.revision)
+    }
+}
+
+impl Answer for Page {
+    fn shown(&self) -> Option<Revision> {
+        Some(self.revision)
+    }
+}
+
+impl Answer for Changes {
+    fn shown(&self) -> Option<Revision> {
+        Some(self.through)
+    }
+}
+
+impl Answer for Committed {
+    fn shown(&self) -> Option<Revision> {
+        // A write that changes nothing shows the revision of somebody else's.
+        self.outcomes.iter().flatten().flatten().map(|written| written.revision).max()
     }
 }
 
@@ -121,11 +236,15 @@ impl Engine for Remote {
     }
 
     async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
-        self.tell(Request::Commit(batch)).await
+        let committed: Committed = self.tell(Request::Commit(batch)).await?;
+        self.history.remember(&committed.changes);
+        Ok(committed)
     }
 
     async fn changes(&self, of: Option<&Resource>, after: Revision, bound: Bound) -> Result<Changes, Error> {
-        self.ask(Request::Changes { of: of.cloned(), after, bound }).await
+        let piece: Changes = self.ask(Request::Changes { of: of.cloned(), after, bound }).await?;
+        self.history.remember(&piece.changes);
+        Ok(piece)
     }
 
     async fn bell(&self) {
@@ -138,6 +257,10 @@ impl Engine for Remote {
                 Err(_) => tokio::time::sleep(RETRY).await,
             }
         }
+    }
+
+    fn epoch(&self) -> u64 {
+        self.history.epoch()
     }
 
     async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
@@ -154,14 +277,25 @@ impl Engine for Remote {
 
     async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
         // The second of two would advance further.
-        self.tell(Request::Advance(to)).await
+        let clock = self.tell(Request::Advance(to)).await?;
+        if let Ok(link) = self.link().await {
+            link.set_checked(false);
+            // Where the look fails, the next one finds it.
+            let _ = self.link().await;
+        }
+        Ok(clock)
+    }
+
+    async fn failed(&self) -> TaskFailure {
+        self.tasks.failed().await
     }
 
     async fn close(&self) {
         let slot = std::mem::replace(&mut *self.link.lock().await, Slot::Closed);
         if let Slot::Linked(link) = slot {
-            link.waiting.end();
+            link.end();
         }
+        self.tasks.abort().await;
     }
 }
 
@@ -169,176 +303,37 @@ fn unavailable(reason: impl Into<String>) -> Error {
     Error::Unavailable { reason: reason.into() }
 }
 
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lost {
-    /// The connection ended before the call was handed to it.
-    Unsent,
-    /// The connection ended before the answer came.
-    Broken,
-    /// The answer did not come in time.
-    Late,
-}
-
-impl Lost {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Unsent | Self::Broken => "the connection to the database broke",
-            Self::Late => "the database did not answer in time",
-        }
-    }
-}
-
-/// One connection.
-struct Link {
-    next: AtomicU64,
-    waiting: Arc<Waiting>,
-    outgoing: mpsc::Sender<Vec<u8>>,
-    /// They end with the link.
-    _tasks: JoinSet<()>,
-}
-
-impl Link {
-    fn new(stream: Box<dyn Stream>, bell: Arc<Notify>) -> Self {
-        let (reading, writing) = tokio::io::split(stream);
-        let (outgoing, queue) = mpsc::channel(OUTGOING);
-        let waiting = Arc::new(Waiting::default());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(receive(reading, Arc::clone(&waiting), bell));
-        tasks.spawn(send(writing, queue, Arc::clone(&waiting)));
-        Self { next: AtomicU64::new(BELL + 1), waiting, outgoing, _tasks: tasks }
-    }
-
-    fn is_ended(&self) -> bool {
-        *self.waiting.ended.borrow()
-    }
-
-    async fn ended(&self) {
-        // The sender is in the link itself.
-        let _ = self.waiting.ended.subscribe().wait_for(|ended| *ended).await;
-    }
-
-    /// Sends a call and waits for its answer. At the deadline the connection ends, for this call and for all others on it.
-    async fn call<T: Wire>(&self, request: &Request, deadline: Instant) -> Result<Result<T, Error>, Lost> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut expected = Waiting::expect(&self.waiting, number).ok_or(Lost::Unsent)?;
-        let answer = async {
-            self.outgoing.send(frame(number, request)).await.map_err(|_| Lost::Unsent)?;
-            (&mut expected.answered).await.map_err(|_| Lost::Broken)
-        };
-        let content = timeout_at(deadline, answer).await.unwrap_or_else(|_| {
-            tracing::warn!("the database did not answer in time; ending the connection to it");
-            self.waiting.end();
-            Err(Lost::Late)
-        })?;
-        Ok(read(content).unwrap_or_else(|| {
-            Err(Error::Corrupt { reason: "an answer of the database's server cannot be read".to_owned() })
-        }))
-    }
-}
-
-/// A call that waits for its answer. Nobody waits any more when it is dropped, so that cancelled calls leave nothing behind.
-struct Expected {
-    number: Call,
-    answered: oneshot::Receiver<Bytes>,
-    waiting: Arc<Waiting>,
-}
-
-impl Drop for Expected {
-    fn drop(&mut self) {
-        if let Some(calls) = self.waiting.calls().as_mut() {
-            calls.remove(&self.number);
-        }
-    }
-}
-
-/// Calls that wait for an answer; none once the connection has ended.
-struct Waiting {
-    calls: Mutex<Option<HashMap<Call, oneshot::Sender<Bytes>>>>,
-    ended: watch::Sender<bool>,
-}
-
-impl Default for Waiting {
-    fn default() -> Self {
-        Self { calls: Mutex::new(Some(HashMap::new())), ended: watch::Sender::new(false) }
-    }
-}
-
-impl Waiting {
-    fn calls(&self) -> std::sync::MutexGuard<'_, Option<HashMap<Call, oneshot::Sender<Bytes>>>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn expect(waiting: &Arc<Self>, number: Call) -> Option<Expected> {
-        let (answer, answered) = oneshot::channel();
-        waiting.calls().as_mut()?.insert(number, answer);
-        Some(Expected { number, answered, waiting: Arc::clone(waiting) })
-    }
-
-    fn answer(&self, call: Call, content: Bytes) {
-        let waiting = self.calls().as_mut().and_then(|calls| calls.remove(&call));
-        if let Some(waiting) = waiting {
-            // A caller that is gone does not want to know.
-            let _ = waiting.send(content);
-        }
-    }
-
-    fn end(&self) {
-        self.calls().take();
-        self.ended.send_replace(true);
-    }
-}
-
-async fn receive(reading: impl AsyncRead + Unpin, waiting: Arc<Waiting>, bell: Arc<Notify>) {
-    let mut frames = Frames::new(reading);
-    loop {
-        match frames.next().await {
-            Ok(Some((BELL, _))) => bell.notify_one(),
-            Ok(Some((call, content))) => waiting.answer(call, content),
-            Ok(None) => break,
-            Err(error) => {
-                tracing::warn!(%error, "the connection to the database broke");
-                break;
-            }
-        }
-    }
-    waiting.end();
-}
-
-async fn send(
-    mut writing: impl AsyncWrite + Unpin,
-    mut queue: mpsc::Receiver<Vec<u8>>,
-    waiting: Arc<Waiting>,
-) {
-    while let Some(frame) = queue.recv().await {
-        if writing.write_all(&frame).await.is_err() || writing.flush().await.is_err() {
-            break;
-        }
-    }
-    waiting.end();
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::io::DuplexStream;
+    use std::sync::Mutex;
+
+    use tokio::io::{AsyncWriteExt, DuplexStream};
 
     use super::*;
+    use crate::history::decide::Identity;
+    use crate::remote::frame::{Frames, frame};
+    use crate::remote::link::OUTGOING;
 
-    /// A connection whose other side is in the hands of the test.
+    /// A connection whose other side is in the hands of the test. It has told its history.
     async fn link() -> (Remote, Arc<Link>, DuplexStream) {
-        let (ours, theirs) = tokio::io::duplex(64);
+        let (ours, mut theirs) = tokio::io::duplex(64);
         let stream = Mutex::new(Some(Box::new(ours) as Box<dyn Stream>));
         let connector: Connector = Arc::new(move || {
             let stream = stream.lock().unwrap().take().ok_or("nobody listens any more".to_owned());
             Box::pin(async { stream })
         });
-        let remote = Remote::open(connector).await.unwrap();
+        let (remote, ()) = tokio::join!(Remote::open(connector), tell_history(&mut theirs));
+        let remote = remote.unwrap();
         let link = remote.link().await.unwrap();
         (remote, link, theirs)
     }
 
-    fn waiting(link: &Link) -> Option<usize> {
-        link.waiting.calls().as_ref().map(HashMap::len)
+    async fn tell_history(theirs: &mut DuplexStream) {
+        let (call, _) = Frames::new(&mut *theirs).next().await.unwrap().unwrap();
+        let (home, clock) =
+            (Identity::default(), ClockState { current: Revision(1), compacted: Revision::ZERO });
+        let found = Found { identity: home, stamped: home, incarnation: "a".to_owned(), clock, record: None };
+        theirs.write_all(&frame(call, &Some(Ok::<_, Error>(found)))).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -367,14 +362,14 @@ mod tests {
         for _ in 0..100 {
             assert!(tokio::time::timeout(Duration::from_millis(1), remote.clock()).await.is_err());
         }
-        assert_eq!(waiting(&link), Some(0));
+        assert_eq!(link.waiting(), Some(0));
     }
 
     #[tokio::test]
     async fn a_commit_that_was_cut_off_has_an_unknown_outcome_and_one_that_was_never_sent_has_not() {
         let (remote, link, theirs) = link().await;
         let (commit, ()) = tokio::join!(remote.commit(vec![vec![]]), async {
-            while waiting(&link) != Some(1) {
+            while link.waiting() != Some(1) {
                 tokio::task::yield_now().await;
             }
             drop(theirs);
@@ -382,5 +377,30 @@ mod tests {
         assert!(matches!(commit, Err(Error::OutcomeUnknown { .. })), "{commit:?}");
         let unsent = remote.commit(vec![vec![]]).await;
         assert!(matches!(unsent, Err(Error::Unavailable { .. })), "{unsent:?}");
+    }
+    #[tokio::test]
+    async fn a_task_that_panics_is_reported_and_ends_the_calls_of_its_connection() {
+        let names = ["the remote store reader", "the remote store writer"];
+        for name in names {
+            let (remote, link, _silent) = link().await;
+            assert_eq!(remote.tasks.names(), names);
+            let (commit, ()) = tokio::join!(remote.commit(vec![vec![]]), async {
+                while link.waiting() != Some(1) {
+                    tokio::task::yield_now().await;
+                }
+                assert!(remote.tasks.inject_fault(name));
+            });
+            assert!(matches!(commit, Err(Error::OutcomeUnknown { .. })), "{name}: {commit:?}");
+            assert_eq!(remote.failed().await.task, name);
+            assert!(link.is_ended());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_remote_store_that_is_closed_has_not_failed() {
+        let (remote, link, _silent) = link().await;
+        remote.close().await;
+        assert!(link.is_ended());
+        assert!(futures::poll!(std::pin::pin!(remote.failed())).is_pending());
     }
 }

@@ -9,18 +9,36 @@ use super::wire::{Wire, variants};
 use crate::engine::{Bound, Transaction};
 use crate::types::ListQuery;
 
-/// A call of [`crate::Engine`]. Its answer is what the method gives, or the store's error.
+/// A call of [`crate::Engine`]. Its answer is what the method gives, or the store's error; `None` where the clock was advanced and
+/// the other side does not know of it: then nothing was committed.
 #[derive(Clone, Debug)]
 pub enum Request {
     Clock,
-    Get { key: ObjectKey, at: Option<Revision> },
+    Get {
+        key: ObjectKey,
+        at: Option<Revision>,
+    },
     List(ListQuery),
     Commit(Vec<Transaction>),
-    Changes { of: Option<Resource>, after: Revision, bound: Bound },
+    Changes {
+        of: Option<Resource>,
+        after: Revision,
+        bound: Bound,
+    },
     OlderThan(Duration),
-    Compact { through: Revision, limit: u64 },
+    Compact {
+        through: Revision,
+        limit: u64,
+    },
     Advance(Revision),
     HistoryBytes,
+    /// The history of the database, with the change at a revision. Answered by a [`crate::history::decide::Found`].
+    History(Option<Revision>),
+    /// An advance of the clock, if the database is still at this incarnation. Answered by the history then, or by `None`.
+    AdvanceFrom {
+        incarnation: String,
+        to: Revision,
+    },
 }
 
 variants! {
@@ -34,6 +52,8 @@ variants! {
         6 => Compact { through, limit },
         7 => Advance(to),
         8 => HistoryBytes,
+        9 => History(record),
+        10 => AdvanceFrom { incarnation, to },
     }
 }
 

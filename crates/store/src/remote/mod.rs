@@ -1,10 +1,12 @@
 //! An engine in another process: the engine's calls as frames on one connection, answered by whoever has the database.
 //!
 //! Several servers may share one database this way. Each call is one frame and its answer another; they may overtake one another.
-//! A frame without a call rings the bell.
+//! A frame without a call rings the bell. A connection answers calls once its other side has looked at the history of the database,
+//! and again after each advance of the clock: see docs/adr/0040-a-lost-history-behind-a-connection.md.
 
 mod client;
 mod frame;
+mod link;
 mod message;
 mod server;
 #[cfg(test)]
@@ -17,7 +19,7 @@ pub use server::{Shared, serve};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The name of what is spoken on the connection, with its version: both sides have to agree on it first.
-pub const PROTOCOL: &str = "orlop-store/2";
+pub const PROTOCOL: &str = "orlop-store/3";
 
 /// A connection, whatever it runs over.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}

@@ -16,15 +16,21 @@ use tokio::sync::watch;
 use super::Stream;
 use super::frame::{BELL, Call, Frames, frame};
 use super::message::{Request, read};
+use super::wire::Wire;
+use crate::Sqlite;
 use crate::engine::{Committed, Engine, Transaction};
+use crate::history::decide::Found;
 use crate::types::{ClockState, Error};
 
 /// Calls of one connection that are worked on at once; further ones wait on the connection.
 const AT_ONCE: usize = 1024;
 
+/// No connection has looked at the history so often.
+const NEVER: u64 = u64::MAX;
+
 /// A database that several connections share.
 pub struct Shared {
-    engine: Arc<dyn Engine>,
+    engine: Arc<Sqlite>,
     /// The number of commits so far, of all connections.
     commits: watch::Sender<u64>,
 }
@@ -35,8 +41,15 @@ pub struct Shared {
 /// two of them are announced, the difference is what this side has not been told of.
 struct Ear {
     commits: watch::Receiver<u64>,
-    /// Commits that this side made itself, or was told of.
-    known: Arc<AtomicU64>,
+    peer: Arc<Peer>,
+}
+
+/// The other side of a connection, as far as it knows the database.
+struct Peer {
+    /// Commits that it made itself, or was told of.
+    commits: AtomicU64,
+    /// How often the clock had been advanced when it last looked at the history.
+    advances: AtomicU64,
 }
 
 impl Ear {
@@ -44,7 +57,7 @@ impl Ear {
     async fn hears(&mut self) {
         loop {
             let commits = *self.commits.borrow_and_update();
-            if self.known.fetch_max(commits, Ordering::Relaxed) < commits {
+            if self.peer.commits.fetch_max(commits, Ordering::Relaxed) < commits {
                 return;
             }
             if self.commits.changed().await.is_err() {
@@ -56,15 +69,15 @@ impl Ear {
 
 impl Shared {
     /// Shares an engine that nobody else commits to.
-    pub fn new(engine: Arc<dyn Engine>) -> Self {
+    pub fn new(engine: Arc<Sqlite>) -> Self {
         Self { engine, commits: watch::Sender::new(0) }
     }
 
     /// The ear of a new connection.
     fn listen(&self) -> Ear {
         let commits = self.commits.subscribe();
-        let known = Arc::new(AtomicU64::new(*commits.borrow()));
-        Ear { commits, known }
+        let known = AtomicU64::new(*commits.borrow());
+        Ear { commits, peer: Arc::new(Peer { commits: known, advances: AtomicU64::new(NEVER) }) }
     }
 
     /// Resolves when a task or thread of the engine has ended early.
@@ -77,41 +90,77 @@ impl Shared {
         self.engine.close().await;
     }
 
-    /// Commits for the connection whose [`Ear`] knows of these commits.
-    async fn commit(&self, batch: Vec<Transaction>, known: &AtomicU64) -> Result<Committed, Error> {
-        let committed = self.engine.commit(batch).await;
-        match &committed {
-            Ok(committed) if !committed.changes.is_empty() => {
-                known.fetch_add(1, Ordering::Relaxed);
-                self.commits.send_modify(|commits| *commits += 1);
+    /// Commits for a connection, unless the clock was advanced and its other side does not know of it.
+    async fn commit(&self, batch: Vec<Transaction>, peer: &Peer) -> Option<Result<Committed, Error>> {
+        let committed = self.engine.commit_after(peer.advances.load(Ordering::SeqCst), batch).await;
+        self.announce(&committed, peer);
+        committed.transpose()
+    }
+
+    fn announce(&self, committed: &Result<Option<Committed>, Error>, peer: &Peer) {
+        match committed {
+            Ok(Some(committed)) if !committed.changes.is_empty() => {
+                peer.commits.fetch_add(1, Ordering::Relaxed);
+                self.ring();
             }
             // It may have happened, and nobody gets its changes.
-            Err(Error::OutcomeUnknown { .. }) => self.commits.send_modify(|commits| *commits += 1),
+            Err(Error::OutcomeUnknown { .. }) => self.ring(),
             Ok(_) | Err(_) => {}
         }
-        committed
+    }
+
+    fn ring(&self) {
+        self.commits.send_modify(|commits| *commits += 1);
     }
 
     async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
         let clock = self.engine.advance(to).await?;
         // The connection that asked for it does not know of it either: all of them have to look.
-        self.commits.send_modify(|commits| *commits += 1);
+        self.ring();
         Ok(clock)
     }
 
-    async fn answer(&self, call: Call, request: Request, known: &AtomicU64) -> Vec<u8> {
+    async fn advance_from(&self, incarnation: String, to: Revision) -> Result<Option<Found>, Error> {
+        let found = self.engine.advance_from(incarnation, to).await?;
+        if found.is_some() {
+            self.ring();
+        }
+        Ok(found)
+    }
+
+    /// The history, for a connection that gets answers from then on.
+    fn history(&self, record: Option<Revision>, peer: &Peer) -> Result<Found, Error> {
+        let advances = self.engine.advances();
+        let found = self.engine.history(record)?;
+        peer.advances.store(advances, Ordering::SeqCst);
+        Ok(found)
+    }
+
+    /// The answer to a read, unless the clock was advanced meanwhile, or before, and the other side does not know of it.
+    fn known<T: Wire>(&self, call: Call, peer: &Peer, read: Result<T, Error>) -> Vec<u8> {
+        let is_known = peer.advances.load(Ordering::SeqCst) == self.engine.advances();
+        frame(call, &is_known.then_some(read))
+    }
+
+    async fn answer(&self, call: Call, request: Request, peer: &Peer) -> Vec<u8> {
         match request {
-            Request::Clock => frame(call, &self.engine.clock().await),
-            Request::Get { key, at } => frame(call, &self.engine.get(&key, at).await),
-            Request::List(query) => frame(call, &self.engine.list(&query).await),
-            Request::Commit(batch) => frame(call, &self.commit(batch, known).await),
+            Request::Clock => self.known(call, peer, self.engine.clock().await),
+            Request::Get { key, at } => self.known(call, peer, self.engine.get(&key, at).await),
+            Request::List(query) => self.known(call, peer, self.engine.list(&query).await),
+            Request::Commit(batch) => frame(call, &self.commit(batch, peer).await),
             Request::Changes { of, after, bound } => {
-                frame(call, &self.engine.changes(of.as_ref(), after, bound).await)
+                self.known(call, peer, self.engine.changes(of.as_ref(), after, bound).await)
             }
-            Request::OlderThan(age) => frame(call, &self.engine.older_than(age).await),
-            Request::Compact { through, limit } => frame(call, &self.engine.compact(through, limit).await),
-            Request::HistoryBytes => frame(call, &self.engine.history_bytes().await),
-            Request::Advance(to) => frame(call, &self.advance(to).await),
+            Request::OlderThan(age) => self.known(call, peer, self.engine.older_than(age).await),
+            Request::Compact { through, limit } => {
+                self.known(call, peer, self.engine.compact(through, limit).await)
+            }
+            Request::HistoryBytes => self.known(call, peer, self.engine.history_bytes().await),
+            Request::Advance(to) => frame(call, &Some(self.advance(to).await)),
+            Request::History(record) => frame(call, &Some(self.history(record, peer))),
+            Request::AdvanceFrom { incarnation, to } => {
+                frame(call, &Some(self.advance_from(incarnation, to).await))
+            }
         }
     }
 }
@@ -163,86 +212,17 @@ impl<W: AsyncWrite + Unpin> Side<W> {
     fn begin(&mut self, call: Call, content: Bytes) -> io::Result<()> {
         let request = read::<Request>(content)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a frame is no call"))?;
-        let (shared, known) = (Arc::clone(&self.shared), Arc::clone(&self.ear.known));
-        self.running.push(Box::pin(async move { shared.answer(call, request, &known).await }));
+        let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.ear.peer));
+        self.running.push(Box::pin(async move { shared.answer(call, request, &peer).await }));
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use async_trait::async_trait;
-    use model::{ObjectKey, Resource};
-    use tokio::sync::Notify;
-
     use super::*;
+    use crate::Write;
     use crate::conformance::kit::object;
-    use crate::engine::{Bound, Changes, Sweep};
-    use crate::types::{ListQuery, Page, Stored};
-    use crate::{Sqlite, Write};
-
-    /// A database that takes its time to say that it has committed what is named `slow`.
-    struct Slow {
-        database: Sqlite,
-        go_on: Notify,
-    }
-
-    #[async_trait]
-    impl Engine for Slow {
-        async fn commit(&self, batch: Vec<Transaction>) -> Result<Committed, Error> {
-            let is_slow = batch.iter().flatten().any(|write| write.key().name == "slow");
-            let committed = self.database.commit(batch).await;
-            if is_slow {
-                self.go_on.notified().await;
-            }
-            committed
-        }
-
-        async fn clock(&self) -> Result<ClockState, Error> {
-            self.database.clock().await
-        }
-
-        async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
-            self.database.get(key, at).await
-        }
-
-        async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
-            self.database.list(query).await
-        }
-
-        async fn changes(
-            &self,
-            of: Option<&Resource>,
-            after: Revision,
-            bound: Bound,
-        ) -> Result<Changes, Error> {
-            self.database.changes(of, after, bound).await
-        }
-
-        async fn bell(&self) {
-            self.database.bell().await;
-        }
-
-        async fn older_than(&self, age: Duration) -> Result<Revision, Error> {
-            self.database.older_than(age).await
-        }
-
-        async fn history_bytes(&self) -> Result<u64, Error> {
-            self.database.history_bytes().await
-        }
-
-        async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error> {
-            self.database.compact(through, limit).await
-        }
-
-        async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
-            self.database.advance(to).await
-        }
-
-        async fn close(&self) {}
-    }
 
     fn one(write: Write) -> Vec<Transaction> {
         vec![vec![write]]
@@ -250,22 +230,47 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_of_another_connection_is_heard_whoever_is_announced_last() {
-        let slow = Arc::new(Slow { database: Sqlite::in_memory().unwrap(), go_on: Notify::new() });
-        let shared = Shared::new(slow.clone());
+        let shared = Shared::new(Arc::new(Sqlite::in_memory().unwrap()));
         let (mut a, mut b) = (shared.listen(), shared.listen());
-        let known = Arc::clone(&b.known);
-        let mut first = Box::pin(shared.commit(one(object("ns/slow").create()), &known));
-        assert!(futures::poll!(first.as_mut()).is_pending(), "committed, and not announced yet");
-        shared.commit(one(object("ns/fast").create()), &a.known).await.unwrap();
-        slow.go_on.notify_one();
-        first.await.unwrap();
-        // Each has missed the commit of the other, though the last announcement was that of B.
+        for ear in [&a, &b] {
+            shared.history(None, &ear.peer).unwrap();
+        }
+        // That of B is committed first and announced last.
+        let first = shared.engine.commit_after(0, one(object("ns/slow").create())).await;
+        shared.commit(one(object("ns/fast").create()), &a.peer).await.unwrap().unwrap();
+        shared.announce(&first, &b.peer);
         assert!(futures::poll!(Box::pin(b.hears())).is_ready());
         assert!(futures::poll!(Box::pin(a.hears())).is_ready());
         assert!(futures::poll!(Box::pin(a.hears())).is_pending(), "nothing is told twice");
         assert!(futures::poll!(Box::pin(b.hears())).is_pending(), "nothing is told twice");
-        shared.commit(one(object("ns/own").create()), &a.known).await.unwrap();
+        shared.commit(one(object("ns/own").create()), &a.peer).await.unwrap().unwrap();
         assert!(futures::poll!(Box::pin(a.hears())).is_pending(), "one's own commit is no news");
         assert!(futures::poll!(Box::pin(b.hears())).is_ready());
+    }
+
+    #[tokio::test]
+    async fn a_connection_gets_no_answer_of_a_history_that_its_other_side_does_not_know() {
+        let shared = Shared::new(Arc::new(Sqlite::in_memory().unwrap()));
+        let (a, b) = (shared.listen(), shared.listen());
+        let is_answered = async |ear: &Ear, request: Request| {
+            let answer = shared.answer(7, request, &ear.peer).await;
+            let mut frames = Frames::new(&answer[..]);
+            let (_, content) = frames.next().await.unwrap().unwrap();
+            content[0] == 1
+        };
+        let commit = |name: &str| Request::Commit(one(object(name).create()));
+        assert!(!is_answered(&a, Request::Clock).await, "nobody has looked at the history");
+        assert!(!is_answered(&a, commit("ns/early")).await);
+        assert!(
+            is_answered(&a, Request::History(None)).await && is_answered(&b, Request::History(None)).await
+        );
+        assert!(is_answered(&a, Request::Clock).await && is_answered(&b, commit("ns/b")).await);
+        assert!(is_answered(&a, Request::Advance(Revision(100))).await);
+        for ear in [&a, &b] {
+            assert!(!is_answered(ear, Request::Clock).await && !is_answered(ear, commit("ns/late")).await);
+        }
+        assert!(is_answered(&b, Request::History(None)).await);
+        assert!(is_answered(&b, Request::Clock).await && !is_answered(&a, Request::Clock).await);
+        assert_eq!(shared.engine.clock().await.unwrap().current, Revision(100), "nothing was committed");
     }
 }

@@ -1,4 +1,6 @@
-//! What the suite of the engines cannot see: other servers, broken connections, foreign bytes.
+//! What the suite of the engines cannot see: other servers, broken connections, lost histories, foreign bytes.
+
+mod lost_history;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,7 +39,10 @@ fn shared() -> (Connector, mpsc::UnboundedReceiver<tokio::sync::oneshot::Sender<
 }
 
 async fn store(connector: &Connector) -> Store {
-    let engine = Arc::new(Remote::open(connector.clone()).await.unwrap());
+    store_on(Arc::new(Remote::open(connector.clone()).await.unwrap())).await
+}
+
+async fn store_on(engine: Arc<Remote>) -> Store {
     let options = Options { compaction: None, ..Options::default() };
     Store::open(engine, options, &Metrics::unregistered()).await.unwrap()
 }
@@ -98,7 +103,8 @@ proptest! {
     fn foreign_bytes_are_refused_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..128)) {
         let bytes = Bytes::from(bytes);
         let _ = read::<Request>(bytes.clone());
-        let _ = read::<Result<crate::Page, Error>>(bytes.clone());
-        let _ = read::<Result<crate::engine::Committed, Error>>(bytes);
+        let _ = read::<Option<Result<crate::Page, Error>>>(bytes.clone());
+        let _ = read::<Option<Result<crate::engine::Committed, Error>>>(bytes.clone());
+        let _ = read::<Option<Result<crate::history::decide::Found, Error>>>(bytes);
     }
 }

@@ -7,6 +7,7 @@ use model::selector::{Requirement, Target, Test};
 use model::{Attributes, Encoded, ObjectKey, Resource, Revision, Selector, Uid};
 
 use crate::engine::{Bound, Changes, Committed, Sweep};
+use crate::history::decide::{Found, Identity, Record};
 use crate::types::{
     Action, Change, ClockState, Error, ListQuery, Page, Position, Precondition, Stored, Write, Written,
 };
@@ -186,6 +187,9 @@ fields! {
     Committed { outcomes, changes }
     Bound { changes, bytes }
     Changes { changes, through }
+    Identity { system, timeline, relation }
+    Record { revision, uid, value }
+    Found { identity, stamped, incarnation, clock, record }
 }
 
 /// An enum is the number of its variant, then the fields of that.

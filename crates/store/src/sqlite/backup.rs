@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, TryLockError};
+use std::time::{Duration, Instant};
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
@@ -21,13 +22,63 @@ use crate::types::Error;
 /// Pages of 4 KiB that are copied at once: the memory that a copy takes.
 const STEP: std::ffi::c_int = 512;
 
+/// How often a server logs how far a copy is.
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How far a copy is, in pages of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Those that are copied.
+    pub pages: u64,
+    /// All that there are.
+    pub total: u64,
+}
+
+/// Logs how far a copy is: not each step, but every few seconds, and its end.
+pub struct CopyLog {
+    start: Instant,
+    logged: Instant,
+}
+
+impl CopyLog {
+    /// For a copy that begins now.
+    pub fn new(now: Instant) -> Self {
+        Self { start: now, logged: now }
+    }
+
+    /// Logs it if it is time.
+    pub fn note(&mut self, copied: Copied, now: Instant) {
+        let Copied { pages, total } = copied;
+        if pages == total {
+            let seconds = (now - self.start).as_secs_f64();
+            tracing::info!(pages, seconds, "the store has copied its database for a backup");
+        } else if self.is_due(now) {
+            tracing::info!(pages, total, "the store is copying its database for a backup");
+        }
+    }
+
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = now - self.logged >= LOG_INTERVAL;
+        if is_due {
+            self.logged = now;
+        }
+        is_due
+    }
+}
+
 /// One copy at a time, in a file beside the database.
 #[derive(Default)]
 pub struct Copies(Mutex<()>);
 
 impl Copies {
     /// Copies what a reader sees into a file without a name: it is gone with the last handle, whatever happens to the process.
-    pub fn copy(&self, source: &Connection, database: &Path) -> Result<Snapshot, Error> {
+    /// `report` hears of each step.
+    pub fn copy(
+        &self,
+        source: &Connection,
+        database: &Path,
+        report: impl FnMut(Copied),
+    ) -> Result<Snapshot, Error> {
         let _turn = match self.0.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -36,7 +87,7 @@ impl Copies {
             }
         };
         let scratch = Scratch::beside(database)?;
-        copy(source, &scratch.0)
+        copy(source, &scratch.0, report)
     }
 }
 
@@ -45,15 +96,15 @@ pub fn clean(database: &Path) {
     let _ = fs::remove_file(scratch_path(database));
 }
 
-/// Copies the database of a server that does not run; says so where one does.
-pub fn of_file(database: &Path) -> Result<Snapshot, Error> {
+/// Copies the database of a server that does not run; says so where one does. `report` hears of each step.
+pub fn of_file(database: &Path, report: impl FnMut(Copied)) -> Result<Snapshot, Error> {
     let name = database.display().to_string();
     if !database.exists() {
         return Err(Error::Open { reason: format!("there is no database {name}") });
     }
     let _lock = Lock::take(database, &name)?;
     let source = connect_alone(&FileOptions::new(database))?;
-    Copies::default().copy(&source, database)
+    Copies::default().copy(&source, database, report)
 }
 
 fn scratch_path(database: &Path) -> PathBuf {
@@ -78,7 +129,7 @@ impl Drop for Scratch {
     }
 }
 
-fn copy(source: &Connection, to: &Path) -> Result<Snapshot, Error> {
+fn copy(source: &Connection, to: &Path, mut report: impl FnMut(Copied)) -> Result<Snapshot, Error> {
     let snapshot = source.unchecked_transaction().map_err(unavailable)?;
     // The first read: from here on the transaction sees this commit.
     let clock = read::clock(&snapshot)?;
@@ -90,7 +141,11 @@ fn copy(source: &Connection, to: &Path) -> Result<Snapshot, Error> {
     target.pragma_update(None, "synchronous", "OFF").map_err(unavailable)?;
     let backup = Backup::new(&snapshot, &mut target).map_err(unavailable)?;
     loop {
-        match backup.step(STEP).map_err(unavailable)? {
+        let step = backup.step(STEP).map_err(unavailable)?;
+        let progress = backup.progress();
+        let [total, left] = [progress.pagecount, progress.remaining].map(|n| u64::try_from(n).unwrap_or(0));
+        report(Copied { pages: total.saturating_sub(left), total });
+        match step {
             StepResult::Done => break,
             StepResult::More => {}
             other => {
@@ -107,4 +162,35 @@ fn copy(source: &Connection, to: &Path) -> Result<Snapshot, Error> {
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {
     Error::Unavailable { reason: format!("{} cannot be used: {error}", path.display()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_of_a_copy_is_reported_up_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        drop(super::super::Sqlite::open(&FileOptions::new(&path)).unwrap());
+        let database = Connection::open(&path).unwrap();
+        database.execute_batch("CREATE TABLE filling (bytes BLOB)").unwrap();
+        database.execute("INSERT INTO filling VALUES (zeroblob(?1))", [2000 * 4096]).unwrap();
+        drop(database);
+        let mut reports = Vec::new();
+        of_file(&path, |copied| reports.push(copied)).unwrap();
+        let total = reports[0].total;
+        assert!(total > 2000 && reports.iter().all(|report| report.total == total), "{reports:?}");
+        assert!(reports.is_sorted_by(|a, b| a.pages < b.pages), "{reports:?}");
+        assert_eq!(reports[0].pages, STEP as u64);
+        assert_eq!(reports.last().unwrap().pages, total);
+    }
+
+    #[test]
+    fn a_long_copy_is_logged_every_few_seconds() {
+        let start = Instant::now();
+        let mut log = CopyLog::new(start);
+        let due = [0, 4, 5, 6, 9, 10, 30].map(|second| log.is_due(start + Duration::from_secs(second)));
+        assert_eq!(due, [false, false, true, false, false, true, true]);
+    }
 }

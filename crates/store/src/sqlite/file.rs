@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -13,7 +13,7 @@ use tasks::{Reporter, TaskFailure};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::backend::{blocking, keep_statements};
-use super::backup::{self, Copies};
+use super::backup::{self, Copies, CopyLog};
 use super::error::{closed, open_failed, unavailable};
 use super::lock::Lock;
 use super::{Durability, FileOptions, private, schema};
@@ -38,6 +38,10 @@ const WAL_FACTOR: u32 = 8;
 const VFS: &str = "unix-excl";
 #[cfg(windows)]
 const VFS: &str = "win32";
+
+/// The names of the threads.
+pub(super) const WRITER: &str = "the SQLite writer";
+pub(super) const CHECKPOINTER: &str = "the SQLite checkpointer";
 
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
@@ -134,7 +138,9 @@ impl FileDatabase {
     /// Copies the database as one reader sees it.
     pub async fn backup(&self) -> Result<Snapshot, Error> {
         let (copies, path) = (Arc::clone(&self.copies), self.scanners.options.path.clone());
-        self.scan(move |connection| copies.copy(connection, &path)).await
+        let mut log = CopyLog::new(Instant::now());
+        let report = move |copied| log.note(copied, Instant::now());
+        self.scan(move |connection| copies.copy(connection, &path, report)).await
     }
 
     /// Runs a write on the writer thread, after those before it.
@@ -152,6 +158,12 @@ impl FileDatabase {
         sender.send(job).map_err(|_| closed())?;
         drop(sender);
         answered.await.map_err(|_| closed())?
+    }
+
+    /// Makes the thread of this name panic at its next work. Says whether it runs.
+    #[cfg(test)]
+    pub fn inject_fault(&self, name: &str) -> bool {
+        self.reporter.inject_fault(name)
     }
 
     /// Resolves when a thread has ended early.
@@ -328,16 +340,17 @@ fn start_threads(
     let (of_checkpoints, options) = (Arc::clone(&wal), options.clone());
     let reporter_of_checkpoints = reporter.clone();
     let checkpointer = thread::Builder::new().name("sqlite-checkpoint".to_owned()).spawn(move || {
-        reporter_of_checkpoints
-            .run("the SQLite checkpointer", || serve_checkpoints(&options, &requests, &of_checkpoints));
+        let reporter = &reporter_of_checkpoints;
+        reporter.run(CHECKPOINTER, || serve_checkpoints(&options, &requests, &of_checkpoints, reporter));
     })?;
     let reporter = reporter.clone();
     let writer = thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
-        reporter.run("the SQLite writer", || {
+        reporter.run(WRITER, || {
             if let Err(error) = wal.observe(&mut writer) {
                 tracing::warn!(%error, "the write-ahead log cannot be observed, it may grow");
             }
             while let Ok(job) = queue.recv() {
+                reporter.fault_point(WRITER);
                 job(&mut writer);
                 wal.tend(&writer, &request);
             }
@@ -412,9 +425,10 @@ impl Wal {
     }
 }
 
-fn serve_checkpoints(options: &FileOptions, requests: &Receiver<()>, wal: &Wal) {
+fn serve_checkpoints(options: &FileOptions, requests: &Receiver<()>, wal: &Wal, reporter: &Reporter) {
     let mut connection = None;
     while requests.recv().is_ok() {
+        reporter.fault_point(CHECKPOINTER);
         if connection.is_none() {
             connection = connect(options, OpenFlags::empty())
                 .inspect_err(|error| tracing::warn!(%error, "no checkpoint is possible"))

@@ -13,21 +13,24 @@ mod schema;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{ObjectKey, Resource, Revision};
+use rusqlite::Connection;
 use tasks::TaskFailure;
 use tokio::sync::Notify;
 
 use self::backend::{Backend, Memory};
-pub use self::backup::of_file as backup_of_file;
+pub use self::backup::{Copied, of_file as backup_of_file};
 use self::file::FileDatabase;
 pub(crate) use self::file::connect_to_check;
 pub use self::lock::{Lock, is_in_use};
 pub use self::private::BESIDE;
 use crate::engine::{Bound, Changes, Committed, Engine, Snapshot, Sweep, Transaction};
+use crate::history::decide::Found;
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
 /// How to use a database file.
@@ -75,6 +78,8 @@ pub struct Sqlite {
     /// Rings when the clock was advanced: no commit told the store of it.
     advanced: Notify,
     epoch: AtomicU64,
+    /// How often an advance of the clock has begun. It moves before the advanced clock can be read.
+    advances: Arc<AtomicU64>,
 }
 
 impl Sqlite {
@@ -89,7 +94,56 @@ impl Sqlite {
     }
 
     fn on(backend: Backend) -> Self {
-        Self { backend, advanced: Notify::new(), epoch: AtomicU64::new(0) }
+        Self { backend, advanced: Notify::new(), epoch: AtomicU64::new(0), advances: Arc::default() }
+    }
+
+    /// How often an advance of the clock has begun. A state that was read is of no later incarnation than the one of this count, if
+    /// the count is the same afterwards.
+    pub(crate) fn advances(&self) -> u64 {
+        self.advances.load(Ordering::SeqCst)
+    }
+
+    /// The history as the database has it, with the change at a revision.
+    pub(crate) fn history(&self, record: Option<Revision>) -> Result<Found, Error> {
+        self.backend.look(|connection| read::history(connection, record))
+    }
+
+    /// As [`Engine::commit`], unless the clock has been advanced more often: then nothing happens.
+    pub(crate) async fn commit_after(
+        &self,
+        advances: u64,
+        batch: Vec<Transaction>,
+    ) -> Result<Option<Committed>, Error> {
+        let (writes, begun) = (batch.iter().map(Vec::len).sum(), Arc::clone(&self.advances));
+        let commit = move |connection: &mut Connection| match begun.load(Ordering::SeqCst) == advances {
+            true => write::commit(connection, batch).map(Some),
+            false => Ok(None),
+        };
+        self.backend.write(writes, commit).await
+    }
+
+    /// As [`Engine::advance`], but only from one incarnation: `None` where the database is at another one.
+    pub(crate) async fn advance_from(&self, from: String, to: Revision) -> Result<Option<Found>, Error> {
+        let begun = Arc::clone(&self.advances);
+        // There is one writer: nobody comes between these statements.
+        let advance = move |connection: &mut Connection| {
+            if read::incarnation(connection)? != from {
+                return Ok(None);
+            }
+            begun.fetch_add(1, Ordering::SeqCst);
+            write::advance(connection, to)?;
+            read::history(connection, None).map(Some)
+        };
+        let found = self.backend.write(1, advance).await?;
+        if found.is_some() {
+            self.was_advanced();
+        }
+        Ok(found)
+    }
+
+    fn was_advanced(&self) {
+        self.epoch.fetch_add(1, Ordering::Release);
+        self.advanced.notify_one();
     }
 }
 
@@ -144,9 +198,13 @@ impl Engine for Sqlite {
     }
 
     async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
-        let clock = self.backend.write(1, move |connection| write::advance(connection, to)).await?;
-        self.epoch.fetch_add(1, Ordering::Release);
-        self.advanced.notify_one();
+        let begun = Arc::clone(&self.advances);
+        let advance = move |connection: &mut Connection| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            write::advance(connection, to)
+        };
+        let clock = self.backend.write(1, advance).await?;
+        self.was_advanced();
         Ok(clock)
     }
 

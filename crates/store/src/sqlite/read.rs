@@ -7,10 +7,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::{corrupt, unavailable};
 use crate::engine::{Bound, Changes};
+use crate::history::decide::{Found, Identity, Record};
 use crate::listing::{as_of, not_compacted};
 use crate::types::{Action, Change, ClockState, Error, Stored};
 
 const CLOCK: &str = "SELECT revision, compacted FROM clock";
+
+const INCARNATION: &str = "SELECT incarnation FROM clock";
+
+const RECORD: &str = "SELECT revision, uid, value FROM changes WHERE revision = ?1";
 
 const HEAD: &str = "
     SELECT c.revision, c.uid, c.version_at, c.value FROM heads h JOIN changes c ON c.revision = h.revision
@@ -36,7 +41,7 @@ const LOG_OF_RESOURCE: &str = "
 
 /// All of the above, for the test that looks at their plans.
 #[cfg(test)]
-pub const STATEMENTS: &[&str] = &[CLOCK, HEAD, SUPERSEDED, LOG, LOG_OF_RESOURCE];
+pub const STATEMENTS: &[&str] = &[CLOCK, INCARNATION, RECORD, HEAD, SUPERSEDED, LOG, LOG_OF_RESOURCE];
 
 /// A revision as SQLite keeps it. No stored revision is beyond its range, so a greater one may as well be the greatest.
 pub fn integer(revision: Revision) -> i64 {
@@ -85,6 +90,39 @@ pub fn clock(connection: &Connection) -> Result<ClockState, Error> {
     let mut rows = statement.query([]).map_err(unavailable)?;
     let row = rows.next().map_err(unavailable)?.ok_or_else(|| corrupt("the clock is missing"))?;
     Ok(ClockState { current: revision(row, 0)?, compacted: revision(row, 1)? })
+}
+
+/// The incarnation of the history.
+pub fn incarnation(connection: &Connection) -> Result<String, Error> {
+    let mut statement = connection.prepare_cached(INCARNATION).map_err(unavailable)?;
+    statement.query_row([], |row| row.get(0)).map_err(unavailable)
+}
+
+/// The clock, the incarnation, and the change at a revision, in one state. A file does not tell where it lives.
+pub fn history(connection: &Connection, record: Option<Revision>) -> Result<Found, Error> {
+    let snapshot = connection.unchecked_transaction().map_err(unavailable)?;
+    let home = Identity::default();
+    Ok(Found {
+        identity: home,
+        stamped: home,
+        incarnation: incarnation(&snapshot)?,
+        clock: clock(&snapshot)?,
+        record: match record {
+            None => None,
+            Some(revision) => recorded(&snapshot, revision)?,
+        },
+    })
+}
+
+fn recorded(connection: &Connection, at: Revision) -> Result<Option<Record>, Error> {
+    let mut statement = connection.prepare_cached(RECORD).map_err(unavailable)?;
+    let mut rows = statement.query([integer(at)]).map_err(unavailable)?;
+    match rows.next().map_err(unavailable)? {
+        None => Ok(None),
+        Some(row) => {
+            Ok(Some(Record { revision: revision(row, 0)?, uid: Uid(text(row, 1)?), value: bytes(row, 2)? }))
+        }
+    }
 }
 
 /// One object, as of now or then.

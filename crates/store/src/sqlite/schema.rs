@@ -77,6 +77,11 @@ const STEPS: &[&str] = &[
         FROM changes c WHERE c.revision > clock.swept AND c.action = 3
     );
     ",
+    // The incarnation of the history is another one after each advance of the clock: a server that finds a changed one lists again.
+    "
+    ALTER TABLE clock ADD COLUMN incarnation TEXT NOT NULL DEFAULT '';
+    UPDATE clock SET incarnation = lower(hex(randomblob(16)));
+    ",
 ];
 
 /// Brings a database to the version that this program speaks.

@@ -245,14 +245,31 @@ async fn one_match_among_many_is_looked_up() {
 }
 
 #[tokio::test]
-async fn a_writer_thread_that_panics_is_reported_by_its_name() {
-    let (_folder, options) = folder();
-    let engine = Arc::new(Sqlite::open(&options).unwrap());
-    let store = store(&engine).await;
-    let written = engine.backend.write(1, |_| -> Result<(), Error> { panic!("a torn page") }).await;
-    assert!(matches!(written, Err(Error::Unavailable { .. })), "{written:?}");
-    let failure = store.failed().await.to_string();
-    assert_eq!(failure, "the SQLite writer panicked: a torn page; this is a defect of the program");
+async fn a_thread_that_panics_is_reported_by_its_name() {
+    for name in [file::WRITER, file::CHECKPOINTER] {
+        let (_folder, mut options) = folder();
+        options.checkpoint_pages = 20;
+        let engine = Arc::new(Sqlite::open(&options).unwrap());
+        let Backend::File(database) = &engine.backend else { panic!("it is a file") };
+        while !database.inject_fault(name) {
+            // It has not started yet.
+            tokio::task::yield_now().await;
+        }
+        let store = store(&engine).await;
+        assert!(futures::poll!(std::pin::pin!(store.failed())).is_pending());
+        let writes = async {
+            for n in 0.. {
+                let written =
+                    store.write(vec![object(&format!("ns/o{n}")).data("x".repeat(8000)).create()]).await;
+                assert!(written.is_ok() || name == file::WRITER, "{written:?}");
+            }
+        };
+        let failure = tokio::select! {
+            failure = store.failed() => failure.to_string(),
+            () = writes => unreachable!("there are enough numbers"),
+        };
+        assert_eq!(failure, format!("{name} panicked: an injected fault; this is a defect of the program"));
+    }
 }
 
 #[tokio::test]

@@ -25,11 +25,12 @@ pub fn commit(connection: &mut Connection, batch: Vec<Transaction>) -> Result<Co
     Ok(Committed { outcomes: plan.outcomes, changes: plan.changes })
 }
 
-/// Advances the clock and the mark with it.
+/// Advances the clock and the mark with it, and begins another incarnation.
 pub fn advance(connection: &mut Connection, to: Revision) -> Result<ClockState, Error> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
     let current = to.max(clock(&tx)?.current.next());
-    tx.execute("UPDATE clock SET revision = ?1, compacted = ?1", [integer(current)]).map_err(unavailable)?;
+    let advance = "UPDATE clock SET revision = ?1, compacted = ?1, incarnation = lower(hex(randomblob(16)))";
+    tx.execute(advance, [integer(current)]).map_err(unavailable)?;
     tx.commit().map_err(unavailable)?;
     Ok(ClockState { current, compacted: current })
 }

@@ -1,4 +1,4 @@
-//! Requests of `openssl req`, requests that rcgen makes, and texts that hide one request behind another.
+//! Requests of `openssl req` and rcgen, and texts that hide one request behind another.
 
 use proptest::prelude::*;
 use rcgen::{CertificateParams, DnType, DnValue, KeyPair, string::BmpString};
@@ -85,7 +85,7 @@ fn a_request_hidden_in_front_of_another_is_refused() {
     assert_eq!(read(&format!("{DEV}{MASTERS}")), Err(RequestError::Surrounded));
 }
 
-/// The first dashes anywhere in the text begin the block: the most careless reader.
+/// Takes the first dashes anywhere in the text as the start of a block, as the most lenient reader would.
 fn careless(text: &str) -> Option<Vec<u8>> {
     let (_, rest) = text.split_once("-----BEGIN ")?;
     let (label, rest) = rest.split_once("-----")?;
@@ -98,7 +98,7 @@ fn line_based(text: &str) -> Option<Vec<u8>> {
     parse_x509_pem(text.as_bytes()).ok().map(|(_, block)| block.contents)
 }
 
-/// The pieces from which an attacker composes a text.
+/// Pieces from which an attacker could compose a text.
 fn piece() -> impl Strategy<Value = String> {
     let words = [
         MASTERS,
@@ -129,7 +129,7 @@ fn piece() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
-    /// No reader finds another request in a text than the one that was checked, however it looks for blocks.
+    /// No reader extracts a request other than the checked one, however it searches for blocks.
     #[test]
     fn every_reader_extracts_the_same_bytes_or_the_text_is_refused(
         front in prop::collection::vec(piece(), 0..4),

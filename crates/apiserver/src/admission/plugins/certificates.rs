@@ -2,10 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use model::error::Error;
+use model::error::{Error, quote};
+use model::object::{present, text};
 use x509::{CertificateRequest, RequestError};
 
-use super::tree::{at, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::auth::Question;
 use crate::registry::Object;
@@ -38,8 +38,10 @@ fn permitted(request: &Request<'_>, object: Option<&Object>, verb: &str, signer:
         return Ok(());
     }
     let message = match verb {
-        "attest" => format!("user not permitted to attest for signerName {signer:?}"),
-        _ => format!("user not permitted to {verb} requests with signerName {signer:?}"),
+        "attest" => format!("user not permitted to attest for signerName {}", quote(signer)),
+        _ => {
+            format!("user not permitted to {verb} requests with signerName {}", quote(signer))
+        }
     };
     Err(request.forbidden(object, message))
 }
@@ -53,7 +55,7 @@ impl Plugin for CertificateApproval {
     }
 
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
-        let signer = request.old.map_or("", |old| text_at(old, &["spec", "signerName"]));
+        let signer = request.old.map_or("", |old| text(old, &["spec", "signerName"]));
         Step::Done(permitted(request, object, "approve", signer))
     }
 }
@@ -68,11 +70,11 @@ impl Plugin for CertificateSigning {
 
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         let (Some(new), Some(old)) = (object, request.old) else { return Step::OK };
-        let same = |key: &str| at(new, &["status", key]) == at(old, &["status", key]);
+        let same = |key: &str| present(new, &["status", key]) == present(old, &["status", key]);
         if same("certificate") && same("conditions") {
             return Step::OK;
         }
-        Step::Done(permitted(request, object, "sign", text_at(old, &["spec", "signerName"])))
+        Step::Done(permitted(request, object, "sign", text(old, &["spec", "signerName"])))
     }
 }
 
@@ -86,7 +88,7 @@ impl Plugin for ClusterTrustBundleAttest {
     }
 
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
-        let signer = object.map_or("", |bundle| text_at(bundle, &["spec", "signerName"]));
+        let signer = object.map_or("", |bundle| text(bundle, &["spec", "signerName"]));
         let is_same =
             request.old.is_some_and(|old| old.get("spec") == object.and_then(|new| new.get("spec")));
         if signer.is_empty() || is_same {
@@ -98,7 +100,7 @@ impl Plugin for ClusterTrustBundleAttest {
 
 /// The certificate signing request of an object, by the reader that validation and the signer use.
 pub(super) fn parsed(csr: &Object) -> Result<CertificateRequest, RequestError> {
-    let text = STANDARD.decode(text_at(csr, &["spec", "request"])).map_err(|_| RequestError::NotPem)?;
+    let text = STANDARD.decode(text(csr, &["spec", "request"])).map_err(|_| RequestError::NotPem)?;
     CertificateRequest::from_pem(&text)
 }
 
@@ -112,7 +114,7 @@ impl Plugin for CertificateSubjectRestriction {
 
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         let Some(csr) = object else { return Step::OK };
-        if text_at(csr, &["spec", "signerName"]) != CLIENT_SIGNER {
+        if text(csr, &["spec", "signerName"]) != CLIENT_SIGNER {
             return Step::OK;
         }
         let message = match parsed(csr) {

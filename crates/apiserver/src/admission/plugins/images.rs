@@ -1,9 +1,10 @@
 //! `AlwaysPullImages`: who may not pull an image does not use it because others have.
 
 use model::error::{Error, FieldError};
+use model::object::{items, text_in};
 use serde_json::Value;
 
-use super::tree::{CONTAINERS, containers, containers_mut, list, text};
+use super::tree::{CONTAINERS, containers, containers_mut};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -39,13 +40,13 @@ impl Plugin for AlwaysPullImages {
             }
         };
         for key in CONTAINERS {
-            for (at, container) in list(pod, &["spec", key]).enumerate() {
-                check(format!("spec.{key}[{at}].imagePullPolicy"), text(container, "imagePullPolicy"));
+            for (at, container) in items(pod, &["spec", key]).iter().enumerate() {
+                check(format!("spec.{key}[{at}].imagePullPolicy"), text_in(container, "imagePullPolicy"));
             }
         }
-        for (at, volume) in list(pod, &["spec", "volumes"]).enumerate() {
+        for (at, volume) in items(pod, &["spec", "volumes"]).iter().enumerate() {
             if let Some(image) = volume.get("image").filter(|image| image.is_object()) {
-                check(format!("spec.volumes[{at}].image.pullPolicy"), text(image, "pullPolicy"));
+                check(format!("spec.volumes[{at}].image.pullPolicy"), text_in(image, "pullPolicy"));
             }
         }
         Step::Done(all_of(errors))
@@ -53,7 +54,7 @@ impl Plugin for AlwaysPullImages {
 }
 
 fn has_new_images(request: &Request<'_>, pod: &Object) -> bool {
-    let image = |container| text(container, "image");
+    let image = |container| text_in(container, "image");
     request.old.is_none_or(|old| {
         containers(pod).map(image).any(|new| !containers(old).map(image).any(|known| known == new))
     })

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use model::object::{items, map_mut, present, text};
 use model::{ObjectKey, Resource};
 
-use super::tree::{at, child, list, text_at};
 use crate::admission::follow::{Follows, Mirror};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
-use crate::verbs::text;
 
 /// An ingress that names no class gets the default one.
 pub(super) struct DefaultIngressClass(Arc<Mirror<String>>);
@@ -18,7 +17,8 @@ impl DefaultIngressClass {
     pub fn new() -> Self {
         let read = |_: &ObjectKey, class: Object| {
             let path = ["metadata", "annotations", "ingressclass.kubernetes.io/is-default-class"];
-            (text_at(&class, &path) == "true").then(|| text(&class, "creationTimestamp").to_owned())
+            (text(&class, &path) == "true")
+                .then(|| text(&class, &["metadata", "creationTimestamp"]).to_owned())
         };
         Self(Mirror::new(Resource::new("networking.k8s.io", "ingressclasses"), read))
     }
@@ -36,14 +36,14 @@ impl Plugin for DefaultIngressClass {
 
     fn admit<'a>(&'a self, _request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         let Some(ingress) = object else { return Step::OK };
-        let annotated = at(ingress, &["metadata", "annotations", "kubernetes.io/ingress.class"]);
-        if annotated.is_some() || at(ingress, &["spec", "ingressClassName"]).is_some() {
+        let annotated = present(ingress, &["metadata", "annotations", "kubernetes.io/ingress.class"]);
+        if annotated.is_some() || present(ingress, &["spec", "ingressClassName"]).is_some() {
             return Step::OK;
         }
         let defaults = self.0.of("").unwrap_or_default();
         let newest = super::newest(defaults.iter().map(|(name, made)| (name.as_str(), made.as_str())));
         if let Some(name) = newest {
-            child(ingress, "spec").insert("ingressClassName".to_owned(), name.into());
+            map_mut(ingress, "spec").insert("ingressClassName".to_owned(), name.into());
         }
         Step::OK
     }
@@ -60,8 +60,9 @@ impl Plugin for DenyServiceExternalIps {
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         const PATH: [&str; 2] = ["spec", "externalIPs"];
         let Some(service) = object else { return Step::OK };
-        let had = |address| request.old.is_some_and(|old| list(old, &PATH).any(|known| known == address));
-        if list(service, &PATH).all(had) {
+        let had =
+            |address| request.old.is_some_and(|old| items(old, &PATH).iter().any(|known| known == address));
+        if items(service, &PATH).iter().all(had) {
             return Step::OK;
         }
         let message = "Use of external IPs is denied by admission control";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::admission::limit_range::{LimitRange, joined};
+use kinds::admission::limit_range::{LimitRange, joined};
 use model::{ObjectKey, Resource};
 
 use crate::admission::follow::{Follows, Mirror};

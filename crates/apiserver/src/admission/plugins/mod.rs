@@ -22,7 +22,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use model::admission::configuration::AdmissionConfiguration;
+use kinds::admission::configuration::AdmissionConfiguration;
 
 use super::follow::Follows;
 use super::webhooks::Webhooks;

@@ -1,9 +1,9 @@
 //! `OwnerReferencesPermissionEnforcement`: who may not delete an object does not give it an owner that would.
 
-use model::error::Error;
+use model::error::{Error, quote};
+use model::object::{items, text_in};
 use serde_json::Value;
 
-use super::tree::{list, text};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::auth::{Decision, Question};
 use crate::registry::Object;
@@ -21,7 +21,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         let Some(new) = object else { return Step::OK };
         let none = Object::new();
-        let is_same = list(new, &OWNERS).eq(list(request.old.unwrap_or(&none), &OWNERS));
+        let is_same = items(new, &OWNERS) == items(request.old.unwrap_or(&none), &OWNERS);
         if is_same { Step::OK } else { Step::Done(check(request, new)) }
     }
 }
@@ -42,18 +42,21 @@ fn check(request: &Request<'_>, new: &Object) -> Result<(), Error> {
         })?;
     }
     let blocking: Vec<&Value> =
-        list(new, &OWNERS).filter(|owner| is_newly_blocking(request, owner)).collect();
+        items(new, &OWNERS).iter().filter(|owner| is_newly_blocking(request, owner)).collect();
     let anything = place("*", "*", "*", "", "*");
     if blocking.is_empty() || may(request, "update", &anything).is_ok() {
         return Ok(());
     }
     for owner in blocking {
-        let (api_version, kind, name) = (text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name"));
+        let (api_version, kind, name) =
+            (text_in(owner, "apiVersion"), text_in(owner, "kind"), text_in(owner, "name"));
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let registry = request.call.api.registry();
         let found = registry.of_version(group, version).find(|of| of.kind == kind).ok_or_else(|| {
             refuse(format!(
-                "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion {api_version} Kind {kind}: no matches for kind {kind:?} in version {api_version:?}"
+                "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion {api_version} Kind {kind}: no matches for kind {} in version {}",
+                quote(kind),
+                quote(api_version)
             ))
         })?;
         let namespace = if found.namespaced { request.namespace() } else { "" };
@@ -81,7 +84,9 @@ fn place(group: &str, version: &str, resource: &str, namespace: &str, name: &str
 fn is_newly_blocking(request: &Request<'_>, owner: &Value) -> bool {
     let blocks = |owner: &Value| owner.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true);
     let was = |old: &Object| {
-        list(old, &OWNERS).any(|known| text(known, "uid") == text(owner, "uid") && blocks(known))
+        items(old, &OWNERS)
+            .iter()
+            .any(|known| text_in(known, "uid") == text_in(owner, "uid") && blocks(known))
     };
     blocks(owner) && !request.old.is_some_and(was)
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::admission::tolerations::{covers, merge};
+use kinds::admission::tolerations::{covers, merge};
 use model::error::Error;
+use model::object::{items, map_mut, present, text};
 use serde_json::{Value, json};
 
-use super::tree::{at, child, list, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -31,8 +31,8 @@ impl Plugin for PodNodeSelector {
             let namespace = namespace_of(request).await?;
             let annotation = ["metadata", "annotations", "scheduler.alpha.kubernetes.io/node-selector"];
             let wanted =
-                labels(text_at(&namespace, &annotation)).map_err(|message| Error::Failed { message })?;
-            let selector = child(child(pod, "spec"), "nodeSelector");
+                labels(text(&namespace, &annotation)).map_err(|message| Error::Failed { message })?;
+            let selector = map_mut(map_mut(pod, "spec"), "nodeSelector");
             let differs = |(key, value): (&String, &String)| {
                 selector.get(key).is_some_and(|given| given.as_str() != Some(value))
             };
@@ -42,7 +42,7 @@ impl Plugin for PodNodeSelector {
             }
             selector.extend(wanted.into_iter().map(|(key, value)| (key, value.into())));
             if selector.is_empty() {
-                child(pod, "spec").remove("nodeSelector");
+                map_mut(pod, "spec").remove("nodeSelector");
             }
             Ok(())
         })
@@ -70,7 +70,7 @@ impl Plugin for PodTolerationRestriction {
         let Some(pod) = object else { return Step::OK };
         Step::later(async move {
             let namespace = namespace_of(request).await?;
-            let mut given: Vec<Value> = list(pod, &["spec", "tolerations"]).cloned().collect();
+            let mut given: Vec<Value> = items(pod, &["spec", "tolerations"]).to_vec();
             let mut more = Vec::new();
             if request.operation == Operation::Create {
                 more = tolerations(&namespace, "defaultTolerations")?.unwrap_or_default();
@@ -81,7 +81,7 @@ impl Plugin for PodTolerationRestriction {
             }
             if !more.is_empty() {
                 given = merge(&given, &more);
-                child(pod, "spec").insert("tolerations".to_owned(), given.clone().into());
+                map_mut(pod, "spec").insert("tolerations".to_owned(), given.clone().into());
             }
             check(&namespace, &given)
         })
@@ -90,14 +90,14 @@ impl Plugin for PodTolerationRestriction {
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         let Some(pod) = object else { return Step::OK };
         Step::later(async move {
-            let given: Vec<Value> = list(pod, &["spec", "tolerations"]).cloned().collect();
+            let given: Vec<Value> = items(pod, &["spec", "tolerations"]).to_vec();
             check(&namespace_of(request).await?, &given)
         })
     }
 }
 
 fn is_best_effort(pod: &Object) -> bool {
-    let containers = ["containers", "initContainers"].into_iter().flat_map(|key| list(pod, &["spec", key]));
+    let containers = ["containers", "initContainers"].into_iter().flat_map(|key| items(pod, &["spec", key]));
     let asks = |container: &Value| {
         ["requests", "limits"].iter().any(|part| {
             let part = container.get("resources").and_then(|resources| resources.get(part));
@@ -109,7 +109,7 @@ fn is_best_effort(pod: &Object) -> bool {
 
 fn tolerations(namespace: &Object, key: &str) -> Result<Option<Vec<Value>>, Error> {
     let key = format!("scheduler.alpha.kubernetes.io/{key}");
-    match at(namespace, &["metadata", "annotations", &key]).and_then(Value::as_str) {
+    match present(namespace, &["metadata", "annotations", &key]).and_then(Value::as_str) {
         None => Ok(None),
         Some("") => Ok(Some(Vec::new())),
         Some(text) => {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use kinds::pod_security::{Configuration, Judged, NamespaceVerdict, PodRequest, Standard, Subject, Verdict};
 use model::error::Error;
-use model::pod_security::{Configuration, Judged, NamespaceVerdict, PodRequest, Standard, Subject, Verdict};
+use model::object::{present, text};
 use model::{ObjectKey, Resource};
 
-use super::tree::at;
 use crate::admission::follow::{Follows, Mirror};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::pages::Pages;
 use crate::registry::Object;
-use crate::verbs::{store_error, text};
+use crate::verbs::store_error;
 
 const LABELS: &str = "pod-security.kubernetes.io/";
 
@@ -24,7 +24,7 @@ pub(super) struct PodSecurity {
 impl PodSecurity {
     pub fn new(configuration: Configuration) -> Self {
         let read = |_: &ObjectKey, namespace: Object| {
-            let labels = at(&namespace, &["metadata", "labels"])?.as_object()?;
+            let labels = present(&namespace, &["metadata", "labels"])?.as_object()?;
             let counting = labels.iter().filter(|(name, _)| name.starts_with(LABELS));
             let counting: Object = counting.map(|(name, value)| (name.clone(), value.clone())).collect();
             (!counting.is_empty()).then_some(counting)
@@ -106,7 +106,7 @@ impl Plugin for PodSecurity {
             Some(refusal) => Step::Done(Err(Error::Forbidden {
                 group: of.group.clone(),
                 resource: of.plural.clone(),
-                name: text(object, "name").to_owned(),
+                name: text(object, &["metadata", "name"]).to_owned(),
                 message: refusal,
             })),
             None => Step::OK,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use model::object::{is_true, map_mut, number, present, text};
 use model::{ObjectKey, Resource};
 use serde_json::Value;
 
-use super::tree::{at, child, text_at};
 use crate::admission::follow::{Follows, Mirror};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
@@ -24,11 +24,11 @@ pub(super) struct Priority(Arc<Mirror<PriorityClass>>);
 impl Priority {
     pub fn new() -> Self {
         let read = |_: &ObjectKey, class: Object| {
-            let policy = at(&class, &["preemptionPolicy"]).and_then(Value::as_str);
+            let policy = present(&class, &["preemptionPolicy"]).and_then(Value::as_str);
             Some(PriorityClass {
-                value: at(&class, &["value"]).and_then(Value::as_i64).unwrap_or(0),
+                value: number(&class, &["value"]),
                 policy: policy.map(str::to_owned),
-                is_default: at(&class, &["globalDefault"]).and_then(Value::as_bool).unwrap_or(false),
+                is_default: is_true(&class, &["globalDefault"]),
             })
         };
         Self(Mirror::new(Resource::new("scheduling.k8s.io", "priorityclasses"), read))
@@ -56,22 +56,22 @@ impl Priority {
     }
 
     fn decide(&self, pod: &mut Object) -> Result<(), String> {
-        let (name, value, policy) = self.class(text_at(pod, &["spec", "priorityClassName"]))?;
-        let given = at(pod, &["spec", "priority"]).and_then(Value::as_i64);
+        let (name, value, policy) = self.class(text(pod, &["spec", "priorityClassName"]))?;
+        let given = present(pod, &["spec", "priority"]).and_then(Value::as_i64);
         if let Some(given) = given.filter(|given| *given != value) {
             return Err(format!(
                 "the integer value of priority ({given}) must not be provided in pod spec; \
                  priority admission controller computed {value} from the given PriorityClass name"
             ));
         }
-        let given = text_at(pod, &["spec", "preemptionPolicy"]);
+        let given = text(pod, &["spec", "preemptionPolicy"]);
         if let Some(policy) = policy.as_deref().filter(|policy| !given.is_empty() && given != *policy) {
             return Err(format!(
                 "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
                  priority admission controller computed {policy} from the given PriorityClass name"
             ));
         }
-        let spec = child(pod, "spec");
+        let spec = map_mut(pod, "spec");
         if !name.is_empty() {
             spec.insert("priorityClassName".to_owned(), name.into());
         }
@@ -84,9 +84,9 @@ impl Priority {
 /// What a pod got when it was made is kept.
 fn keep(new: &mut Object, old: &Object) {
     for key in ["priority", "preemptionPolicy"] {
-        if let (None, Some(value)) = (at(new, &["spec", key]), at(old, &["spec", key])) {
+        if let (None, Some(value)) = (present(new, &["spec", key]), present(old, &["spec", key])) {
             let value = value.clone();
-            child(new, "spec").insert(key.to_owned(), value);
+            map_mut(new, "spec").insert(key.to_owned(), value);
         }
     }
 }

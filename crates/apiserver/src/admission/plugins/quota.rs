@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use model::error::Error;
+use model::object::present;
 use model::{Encoded, ObjectKey, Resource};
 use quota::{Counted, Quota, charge};
 use store::{Precondition, Stored, Write};
@@ -79,7 +80,7 @@ impl Plugin for ResourceQuota {
 
 /// A pod is counted again only where it comes to be one that ends by itself, or no longer is.
 fn concerns(request: &Request<'_>, object: &Object) -> bool {
-    let ends = |pod: &Object| super::tree::at(pod, &["spec", "activeDeadlineSeconds"]).is_some();
+    let ends = |pod: &Object| present(pod, &["spec", "activeDeadlineSeconds"]).is_some();
     match request.old {
         Some(old) if request.target().is_pod() => ends(old) != ends(object),
         _ => true,

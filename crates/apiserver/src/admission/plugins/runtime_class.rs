@@ -1,10 +1,10 @@
 //! `RuntimeClass`: pods get what their runtime class costs, and where it can run.
 
-use model::admission::tolerations;
-use model::error::Error;
+use kinds::admission::tolerations;
+use model::error::{Error, quote};
+use model::object::{map_mut, present, text};
 use serde_json::Value;
 
-use super::tree::{at, child, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -19,7 +19,7 @@ impl Plugin for RuntimeClass {
 
     fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         let Some(pod) = object else { return Step::OK };
-        if at(pod, &["spec", "runtimeClassName"]).is_none() {
+        if present(pod, &["spec", "runtimeClassName"]).is_none() {
             return Step::OK;
         }
         Step::later(async move {
@@ -30,22 +30,24 @@ impl Plugin for RuntimeClass {
 
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         let Some(pod) = object else { return Step::OK };
-        if at(pod, &["spec", "runtimeClassName"]).is_none() {
-            let overhead = at(pod, &["spec", "overhead"]);
+        if present(pod, &["spec", "runtimeClassName"]).is_none() {
+            let overhead = present(pod, &["spec", "overhead"]);
             return Step::Done(check(overhead, None).map_err(|message| request.forbidden(object, message)));
         }
         Step::later(async move {
             let class = class_of(request, pod).await?;
-            let (overhead, fixed) = (at(pod, &["spec", "overhead"]), at(&class, &["overhead", "podFixed"]));
+            let (overhead, fixed) =
+                (present(pod, &["spec", "overhead"]), present(&class, &["overhead", "podFixed"]));
             check(overhead, fixed).map_err(|message| request.forbidden(object, message))
         })
     }
 }
 
 async fn class_of(request: &Request<'_>, pod: &Object) -> Result<Object, Error> {
-    let name = text_at(pod, &["spec", "runtimeClassName"]);
+    let name = text(pod, &["spec", "runtimeClassName"]);
     let found = request.look_up("node.k8s.io", "runtimeclasses", "", name).await?;
-    let missing = || request.forbidden(Some(pod), format!("pod rejected: RuntimeClass {name:?} not found"));
+    let missing =
+        || request.forbidden(Some(pod), format!("pod rejected: RuntimeClass {} not found", quote(name)));
     found.ok_or_else(missing)
 }
 
@@ -61,16 +63,16 @@ fn is_same(a: &Value, b: &Value) -> bool {
 
 /// Gives a pod what its class says.
 fn complete(pod: &mut Object, class: &Object) -> Result<(), String> {
-    if let Some(fixed) = at(class, &["overhead", "podFixed"]) {
-        if at(pod, &["spec", "overhead"]).is_some_and(|given| !is_same(given, fixed)) {
+    if let Some(fixed) = present(class, &["overhead", "podFixed"]) {
+        if present(pod, &["spec", "overhead"]).is_some_and(|given| !is_same(given, fixed)) {
             return Err(NO_MATCH.to_owned());
         }
-        child(pod, "spec").insert("overhead".to_owned(), fixed.clone());
+        map_mut(pod, "spec").insert("overhead".to_owned(), fixed.clone());
     }
-    let Some(scheduling) = at(class, &["scheduling"]) else { return Ok(()) };
-    let spec = child(pod, "spec");
+    let Some(scheduling) = present(class, &["scheduling"]) else { return Ok(()) };
+    let spec = map_mut(pod, "spec");
     for (key, value) in scheduling.get("nodeSelector").and_then(Value::as_object).into_iter().flatten() {
-        let selector = child(spec, "nodeSelector");
+        let selector = map_mut(spec, "nodeSelector");
         if let Some(other) = selector.get(key).filter(|other| *other != value) {
             let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
             let (of_class, of_pod) = (text(value), text(other));

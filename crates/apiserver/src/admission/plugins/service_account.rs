@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::error::Error;
+use model::error::{Error, quote};
+use model::object::{items, list_mut, map_mut, present, text, text_in};
 use model::{ObjectKey, Resource, names};
 use serde_json::{Value, json};
 
-use super::tree::{at, child, list, list_mut, text, text_at};
 use crate::admission::follow::{Follows, Mirror};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
@@ -38,7 +38,7 @@ impl ServiceAccount {
     /// The account of a pod. A controller makes that of a new namespace, which may take a moment, and another server may have
     /// made one that is not known here yet.
     async fn account_of(&self, request: &Request<'_>, pod: &Object) -> Result<Arc<Object>, Error> {
-        let (namespace, name) = (request.namespace(), text_at(pod, &["spec", "serviceAccountName"]));
+        let (namespace, name) = (request.namespace(), text(pod, &["spec", "serviceAccountName"]));
         if let Some(account) = self.0.of(namespace).and_then(|known| known.get(name).cloned()) {
             return Ok(account);
         }
@@ -51,7 +51,7 @@ impl ServiceAccount {
                 return Ok(Arc::new(account));
             }
         }
-        let problem = format!("serviceaccount {name:?} not found");
+        let problem = format!("serviceaccount {} not found", quote(name));
         Err(request
             .forbidden(Some(pod), format!("error looking up service account {namespace}/{name}: {problem}")))
     }
@@ -61,9 +61,9 @@ impl ServiceAccount {
 fn needed(mut account: Object) -> Object {
     let keys = ["metadata", "automountServiceAccountToken", "secrets", "imagePullSecrets"];
     account.retain(|key, _| keys.contains(&key.as_str()));
-    let metadata = child(&mut account, "metadata");
+    let metadata = map_mut(&mut account, "metadata");
     metadata.retain(|key, _| ["name", "annotations"].contains(&key.as_str()));
-    child(metadata, "annotations").retain(|key, _| key == LIMITED);
+    map_mut(metadata, "annotations").retain(|key, _| key == LIMITED);
     account
 }
 
@@ -76,12 +76,12 @@ impl Plugin for ServiceAccount {
 
     fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         let Some(pod) = object else { return Step::OK };
-        if at(pod, &MIRROR).is_some() {
+        if present(pod, &MIRROR).is_some() {
             return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(Some(pod), message)));
         }
         Step::later(async move {
-            if text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
-                child(pod, "spec").insert("serviceAccountName".to_owned(), "default".into());
+            if text(pod, &["spec", "serviceAccountName"]).is_empty() {
+                map_mut(pod, "spec").insert("serviceAccountName".to_owned(), "default".into());
             }
             let account = self.account_of(request, pod).await?;
             complete(pod, &account);
@@ -91,12 +91,12 @@ impl Plugin for ServiceAccount {
 
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         let Some(pod) = object else { return Step::OK };
-        if at(pod, &MIRROR).is_some() {
+        if present(pod, &MIRROR).is_some() {
             return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(object, message)));
         }
         Step::later(async move {
-            if text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
-                let (namespace, name) = (request.namespace(), text_at(pod, &["metadata", "name"]));
+            if text(pod, &["spec", "serviceAccountName"]).is_empty() {
+                let (namespace, name) = (request.namespace(), text(pod, &["metadata", "name"]));
                 let message = format!("no service account specified for pod {namespace}/{name}");
                 return Err(request.forbidden(object, message));
             }
@@ -110,27 +110,29 @@ impl Plugin for ServiceAccount {
 
 /// What a pod gets of its account.
 fn complete(pod: &mut Object, account: &Object) {
-    let flag = |of: &Object, path: &[&str]| at(of, path).and_then(Value::as_bool);
+    let flag = |of: &Object, path: &[&str]| present(of, path).and_then(Value::as_bool);
     let wanted = flag(pod, &["spec", "automountServiceAccountToken"])
         .or_else(|| flag(account, &["automountServiceAccountToken"]));
     if wanted.unwrap_or(true) {
         mount_token(pod);
     }
-    let name = text_at(pod, &["spec", "serviceAccountName"]).to_owned();
-    let spec = child(pod, "spec");
+    let name = text(pod, &["spec", "serviceAccountName"]).to_owned();
+    let spec = map_mut(pod, "spec");
     // The old name of the same field.
     spec.insert("serviceAccount".to_owned(), name.into());
     let has_secrets =
         spec.get("imagePullSecrets").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    let secrets: Vec<Value> =
-        list(account, &["imagePullSecrets"]).map(|secret| json!({"name": text(secret, "name")})).collect();
+    let secrets: Vec<Value> = items(account, &["imagePullSecrets"])
+        .iter()
+        .map(|secret| json!({"name": text_in(secret, "name")}))
+        .collect();
     if !has_secrets && !secrets.is_empty() {
         spec.insert("imagePullSecrets".to_owned(), secrets.into());
     }
 }
 
 fn mount_token(pod: &mut Object) {
-    let known = list(pod, &["spec", "volumes"]).map(|volume| text(volume, "name"));
+    let known = items(pod, &["spec", "volumes"]).iter().map(|volume| text_in(volume, "name"));
     let known = known.into_iter().find(|name| name.starts_with(TOKEN_VOLUME)).map(str::to_owned);
     let random = || uuid::Uuid::new_v4().as_fields().0;
     let name = known.clone().unwrap_or_else(|| names::generated(TOKEN_VOLUME, random));
@@ -139,14 +141,17 @@ fn mount_token(pod: &mut Object) {
     for key in ["initContainers", "containers"] {
         let containers = pod.get_mut("spec").and_then(|spec| spec.get_mut(key)).and_then(Value::as_array_mut);
         for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
-            if !list(container, &["volumeMounts"]).any(|mount| text(mount, "mountPath") == TOKEN_PATH) {
+            if !items(container, &["volumeMounts"])
+                .iter()
+                .any(|mount| text_in(mount, "mountPath") == TOKEN_PATH)
+            {
                 list_mut(container, "volumeMounts").push(mount.clone());
                 is_needed = true;
             }
         }
     }
     if is_needed && known.is_none() {
-        list_mut(child(pod, "spec"), "volumes").push(json!({"name": name, "projected": token_source()}));
+        list_mut(map_mut(pod, "spec"), "volumes").push(json!({"name": name, "projected": token_source()}));
     }
 }
 
@@ -166,16 +171,16 @@ fn token_source() -> Value {
 
 /// A pod that shows what a node runs by itself has no account.
 fn check_mirror(pod: &Object) -> Result<(), String> {
-    if !text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
+    if !text(pod, &["spec", "serviceAccountName"]).is_empty() {
         return Err("a mirror pod may not reference service accounts".to_owned());
     }
-    let volumes = || list(pod, &["spec", "volumes"]);
+    let volumes = || items(pod, &["spec", "volumes"]).iter();
     let has_volume = volumes().any(|volume| volume.get("secret").is_some_and(Value::is_object));
     let in_containers = ["initContainers", "containers", "ephemeralContainers"]
         .into_iter()
-        .flat_map(|key| list(pod, &["spec", key]))
+        .flat_map(|key| items(pod, &["spec", key]))
         .any(|container| secrets_of(container).next().is_some());
-    if has_volume || in_containers || list(pod, &["spec", "imagePullSecrets"]).next().is_some() {
+    if has_volume || in_containers || !items(pod, &["spec", "imagePullSecrets"]).is_empty() {
         return Err("a mirror pod may not reference secrets".to_owned());
     }
     let mut sources =
@@ -191,28 +196,28 @@ fn secrets_of(container: &Value) -> impl Iterator<Item = (Option<&str>, &str)> {
     let list = |key: &str| container.get(key).and_then(Value::as_array).into_iter().flatten();
     let one = list("env").filter_map(|variable| {
         let secret = variable.get("valueFrom")?.get("secretKeyRef")?;
-        Some((Some(text(variable, "name")), text(secret, "name")))
+        Some((Some(text_in(variable, "name")), text_in(secret, "name")))
     });
-    one.chain(list("envFrom").filter_map(|from| Some((None, text(from.get("secretRef")?, "name")))))
+    one.chain(list("envFrom").filter_map(|from| Some((None, text_in(from.get("secretRef")?, "name")))))
 }
 
 fn is_limited(account: &Object) -> bool {
-    let said = text_at(account, &["metadata", "annotations", LIMITED]);
+    let said = text(account, &["metadata", "annotations", LIMITED]);
     ["1", "t", "T", "true", "TRUE", "True"].contains(&said)
 }
 
 fn allowed<'a>(account: &'a Object, key: &str) -> BTreeSet<&'a str> {
-    list(account, &[key]).map(|secret| text(secret, "name")).collect()
+    items(account, &[key]).iter().map(|secret| text_in(secret, "name")).collect()
 }
 
 fn limit_containers(pod: &Object, account: &Object, kinds: &[(&str, &str)]) -> Result<(), String> {
-    let (secrets, owner) = (allowed(account, "secrets"), text_at(account, &["metadata", "name"]));
+    let (secrets, owner) = (allowed(account, "secrets"), text(account, &["metadata", "name"]));
     for (key, word) in kinds {
-        for container in list(pod, &["spec", key]) {
+        for container in items(pod, &["spec", key]) {
             let unknown = secrets_of(container).find(|(_, secret)| !secrets.contains(secret));
             if let Some((variable, secret)) = unknown {
                 let by = variable.map_or_else(|| "envFrom".to_owned(), |name| format!("envVar {name}"));
-                let name = text(container, "name");
+                let name = text_in(container, "name");
                 return Err(format!(
                     "{word} {name} with {by} referencing secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
                 ));
@@ -234,9 +239,9 @@ fn limit(pod: &Object, account: &Object) -> Result<(), String> {
     if !is_limited(account) {
         return Ok(());
     }
-    let (secrets, owner) = (allowed(account, "secrets"), text_at(account, &["metadata", "name"]));
-    let volumes = list(pod, &["spec", "volumes"]).filter_map(|volume| volume.get("secret"));
-    let names = volumes.map(|secret| text(secret, "secretName"));
+    let (secrets, owner) = (allowed(account, "secrets"), text(account, &["metadata", "name"]));
+    let volumes = items(pod, &["spec", "volumes"]).iter().filter_map(|volume| volume.get("secret"));
+    let names = volumes.map(|secret| text_in(secret, "secretName"));
     if let Some(name) = names.into_iter().find(|name| !secrets.contains(name)) {
         return Err(format!(
             "volume with secret.secretName=\"{name}\" is not allowed because service account {owner} does not reference that secret"
@@ -244,8 +249,8 @@ fn limit(pod: &Object, account: &Object) -> Result<(), String> {
     }
     limit_containers(pod, account, &[("initContainers", "init container"), ("containers", "container")])?;
     let pulls = allowed(account, "imagePullSecrets");
-    for (at, secret) in list(pod, &["spec", "imagePullSecrets"]).enumerate() {
-        let name = text(secret, "name");
+    for (at, secret) in items(pod, &["spec", "imagePullSecrets"]).iter().enumerate() {
+        let name = text_in(secret, "name");
         if !pulls.contains(name) {
             return Err(format!(
                 "imagePullSecrets[{at}].name=\"{name}\" is not allowed because service account {owner} does not reference that imagePullSecret"

@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use model::object::{is_true, list_mut, map_mut, present, text};
 use model::{ObjectKey, Resource};
 use quota::amounts::compare;
 use serde_json::Value;
 
-use super::tree::{at, child, list_mut, text_at};
 use crate::admission::follow::{Follows, Mirror};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
-use crate::verbs::{metadata_mut, text};
+use crate::verbs::metadata_mut;
 
 /// What plugins know of a storage class.
 pub(super) struct StorageClass {
@@ -28,12 +28,12 @@ pub(super) struct StorageClasses(Arc<Mirror<StorageClass>>);
 impl StorageClasses {
     pub fn new() -> Self {
         let read = |_: &ObjectKey, class: Object| {
-            let is_true = |key| text_at(&class, &["metadata", "annotations", key]) == "true";
+            let says = |key| text(&class, &["metadata", "annotations", key]) == "true";
             Some(StorageClass {
-                is_default: is_true("storageclass.kubernetes.io/is-default-class")
-                    || is_true("storageclass.beta.kubernetes.io/is-default-class"),
-                made: text(&class, "creationTimestamp").to_owned(),
-                grows: at(&class, &["allowVolumeExpansion"]).and_then(Value::as_bool).unwrap_or(false),
+                is_default: says("storageclass.kubernetes.io/is-default-class")
+                    || says("storageclass.beta.kubernetes.io/is-default-class"),
+                made: text(&class, &["metadata", "creationTimestamp"]).to_owned(),
+                grows: is_true(&class, &["allowVolumeExpansion"]),
             })
         };
         Self(Mirror::new(Resource::new("storage.k8s.io", "storageclasses"), read))
@@ -62,7 +62,7 @@ impl Plugin for DefaultStorageClass {
         let defaults = classes.iter().flat_map(|all| all.iter()).filter(|(_, class)| class.is_default);
         let newest = super::newest(defaults.map(|(name, class)| (name.as_str(), class.made.as_str())));
         if let Some(name) = newest {
-            child(claim, "spec").insert("storageClassName".to_owned(), name.into());
+            map_mut(claim, "spec").insert("storageClassName".to_owned(), name.into());
         }
         Step::OK
     }
@@ -70,8 +70,8 @@ impl Plugin for DefaultStorageClass {
 
 /// The class that a claim names, be it the empty one.
 fn class_of(claim: &Object) -> Option<&str> {
-    let annotated = at(claim, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
-    annotated.or_else(|| at(claim, &["spec", "storageClassName"])).and_then(Value::as_str)
+    let annotated = present(claim, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
+    annotated.or_else(|| present(claim, &["spec", "storageClassName"])).and_then(Value::as_str)
 }
 
 /// What is in use is not deleted: its finalizer is taken away by a controller.
@@ -115,10 +115,10 @@ impl Plugin for PersistentVolumeClaimResize {
     fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
         const SIZE: [&str; 4] = ["spec", "resources", "requests", "storage"];
         let (Some(new), Some(old)) = (object, request.old) else { return Step::OK };
-        if compare(text_at(new, &SIZE), text_at(old, &SIZE)) != Ordering::Greater {
+        if compare(text(new, &SIZE), text(old, &SIZE)) != Ordering::Greater {
             return Step::OK;
         }
-        if text_at(old, &["status", "phase"]) != "Bound" {
+        if text(old, &["status", "phase"]) != "Bound" {
             let message = "Only bound persistent volume claims can be expanded";
             return Step::Done(Err(request.forbidden(object, message)));
         }

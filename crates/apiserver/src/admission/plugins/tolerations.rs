@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use model::object::{items, list_mut, map_mut, present, text_in};
 use serde_json::{Value, json};
 
-use super::tree::{at, child, list, list_mut, text};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -26,14 +26,14 @@ impl Plugin for DefaultTolerationSeconds {
         let Some(pod) = object else { return Step::OK };
         for key in [NOT_READY, UNREACHABLE] {
             let tolerates = |toleration: &Value| {
-                ["", key].contains(&text(toleration, "key"))
-                    && ["", "NoExecute"].contains(&text(toleration, "effect"))
+                ["", key].contains(&text_in(toleration, "key"))
+                    && ["", "NoExecute"].contains(&text_in(toleration, "effect"))
             };
-            if !list(pod, &["spec", "tolerations"]).any(tolerates) {
+            if !items(pod, &["spec", "tolerations"]).iter().any(tolerates) {
                 let added = json!({
                     "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": SECONDS,
                 });
-                list_mut(child(pod, "spec"), "tolerations").push(added);
+                list_mut(map_mut(pod, "spec"), "tolerations").push(added);
             }
         }
         Step::OK
@@ -51,17 +51,17 @@ impl Plugin for ExtendedResourceToleration {
     fn admit<'a>(&'a self, _request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         let Some(pod) = object else { return Step::OK };
         let containers = ["containers", "initContainers"].into_iter();
-        let requests = containers.flat_map(|key| list(pod, &["spec", key])).filter_map(|container| {
+        let requests = containers.flat_map(|key| items(pod, &["spec", key])).filter_map(|container| {
             container.get("resources")?.get("requests")?.as_object().map(|requests| requests.keys())
         });
         let asked: BTreeSet<String> = requests.flatten().filter(|name| is_extended(name)).cloned().collect();
         for resource in asked {
             let wanted = json!({"key": resource, "operator": "Exists", "effect": "NoSchedule"});
-            let tolerations = list_mut(child(pod, "spec"), "tolerations");
+            let tolerations = list_mut(map_mut(pod, "spec"), "tolerations");
             let same = |other: &Value| {
                 ["key", "operator", "effect", "value"]
                     .iter()
-                    .all(|field| text(other, field) == text(&wanted, field))
+                    .all(|field| text_in(other, field) == text_in(&wanted, field))
             };
             match tolerations.iter_mut().find(|other| same(other)) {
                 Some(known) => *known = wanted,
@@ -88,9 +88,10 @@ impl Plugin for TaintNodesByCondition {
 
     fn admit<'a>(&'a self, _request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         let Some(node) = object else { return Step::OK };
-        let has = |taint: &Value| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule";
-        if !list(node, &["spec", "taints"]).any(has) {
-            list_mut(child(node, "spec"), "taints").push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        let has =
+            |taint: &Value| text_in(taint, "key") == NOT_READY && text_in(taint, "effect") == "NoSchedule";
+        if !items(node, &["spec", "taints"]).iter().any(has) {
+            list_mut(map_mut(node, "spec"), "taints").push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
         }
         Step::OK
     }
@@ -108,8 +109,9 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
         const HOST: &str = "kubernetes.io/hostname";
         const TERMS: [&str; 4] =
             ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-        let terms = object.and_then(|pod| at(pod, &TERMS)).and_then(Value::as_array).into_iter().flatten();
-        let other = terms.map(|term| text(term, "topologyKey")).find(|key| *key != HOST);
+        let terms =
+            object.and_then(|pod| present(pod, &TERMS)).and_then(Value::as_array).into_iter().flatten();
+        let other = terms.map(|term| text_in(term, "topologyKey")).find(|key| *key != HOST);
         Step::Done(other.map_or(Ok(()), |key| {
             let message = format!(
                 "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} but only key {HOST} is allowed"

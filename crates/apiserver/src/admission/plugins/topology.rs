@@ -1,9 +1,9 @@
 //! `PodTopologyLabels`: a pod on a node says in which zone and region that is.
 
 use model::error::Error;
+use model::object::{map_mut, present, text};
 use serde_json::Value;
 
-use super::tree::{at, child, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -20,9 +20,9 @@ impl Plugin for PodTopologyLabels {
     fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
         let Some(object) = object else { return Step::OK };
         let node = match request.subresource() {
-            "binding" if text_at(object, &["target", "kind"]) != "Node" => "",
-            "binding" => text_at(object, &["target", "name"]),
-            _ => text_at(object, &["spec", "nodeName"]),
+            "binding" if text(object, &["target", "kind"]) != "Node" => "",
+            "binding" => text(object, &["target", "name"]),
+            _ => text(object, &["spec", "nodeName"]),
         };
         if node.is_empty() {
             return Step::OK;
@@ -35,8 +35,8 @@ impl Plugin for PodTopologyLabels {
 async fn copy(request: &Request<'_>, object: &mut Object, node: String) -> Result<(), Error> {
     let Some(node) = request.look_up("", "nodes", "", &node).await? else { return Ok(()) };
     for label in LABELS {
-        if let Some(value) = at(&node, &["metadata", "labels", label]).and_then(Value::as_str) {
-            child(child(object, "metadata"), "labels").insert(label.to_owned(), value.into());
+        if let Some(value) = present(&node, &["metadata", "labels", label]).and_then(Value::as_str) {
+            map_mut(map_mut(object, "metadata"), "labels").insert(label.to_owned(), value.into());
         }
     }
     Ok(())

@@ -6,8 +6,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
-use model::admission::kubeconfig::{User, Users};
-use model::policies::{Conditions, Criteria};
+use kinds::admission::kubeconfig::{User, Users};
+use kinds::policies::{Conditions, Criteria};
+use model::object;
 use process::pki::Identity;
 use serde_json::{Map, Value};
 
@@ -51,7 +52,7 @@ pub(super) fn read(
 
 impl Hook {
     fn read((configuration, at): (&str, usize), hook: &Object, services: &Services, users: &Users) -> Self {
-        let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| object::text(hook, &[key]);
         let config = hook.get("clientConfig").unwrap_or(&Value::Null);
         let bundle = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
         let bundle = STANDARD.decode(bundle).unwrap_or_default();

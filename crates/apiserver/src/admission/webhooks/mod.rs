@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures::future::join_all;
-use model::admission::kubeconfig::Users;
-use model::error::Error;
-use model::patch::json::apply_telling;
-use model::policies::{Input, Matched, MatchedResource};
+use kinds::admission::kubeconfig::Users;
+use kinds::patch::json::apply_telling;
+use kinds::policies::{Input, Matched, MatchedResource};
+use model::error::{Error, quote};
 use model::{ObjectKey, Resource, names};
 use serde_json::Value;
 
@@ -317,7 +317,7 @@ async fn call(
     is_mutating: bool,
 ) -> Result<Answer, Refused> {
     if request.dry_run && hook.has_side_effects {
-        let message = format!("admission webhook {:?} does not support dry run", hook.name);
+        let message = format!("admission webhook {} does not support dry run", quote(&hook.name));
         return Err(Refused::Decided(Error::BadRequest { message }));
     }
     let Some(version) = hook.review else {
@@ -356,7 +356,7 @@ fn pass(hook: &Hook, refused: Refused, note: impl FnOnce()) -> Result<(), Error>
             Ok(())
         }
         Refused::Failed(reason) => {
-            Err(Error::internal(format!("failed calling webhook {:?}: {reason}", hook.name)))
+            Err(Error::internal(format!("failed calling webhook {}: {reason}", quote(&hook.name))))
         }
     }
 }
@@ -371,8 +371,8 @@ async fn apply(
 ) -> Result<bool, Error> {
     let Some(object) = object else {
         return Err(Error::internal(format!(
-            "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
-            hook.name
+            "admission webhook {} attempted to modify the object, which is not supported for this operation",
+            quote(&hook.name)
         )));
     };
     let mut patched = asked.object;

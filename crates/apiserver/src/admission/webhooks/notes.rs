@@ -1,6 +1,6 @@
 //! What the audit log gets to know of webhooks.
 
-use model::audit::Level;
+use kinds::audit::Level;
 use serde_json::{Value, json};
 
 use super::hook::Hook;

@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use model::error::Error;
+use model::error::{Error, quote};
+use model::object::text_in;
 use serde_json::{Map, Value, json};
 
 use super::Asked;
@@ -72,13 +73,13 @@ pub(super) fn read(bytes: &[u8], uid: &str, version: &str, is_mutating: bool) ->
         format!("failed to call webhook: couldn't get version/kind; json parse error: {error}")
     };
     let review = model::json::parse(bytes).map_err(|error| unreadable(error.to_string()))?.value;
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+    let text = |value: &Value, key: &str| text_in(value, key).to_owned();
     let response = review.get("response").filter(|response| response.is_object());
     let response = response.ok_or_else(|| invalid("webhook response was absent"))?;
     if version == "v1" {
         let given = text(response, "uid");
         if given != uid {
-            return Err(invalid(&format!("expected response.uid={uid:?}, got {given:?}")));
+            return Err(invalid(&format!("expected response.uid={}, got {}", quote(uid), quote(&given))));
         }
         let (kind, api_version) = (text(&review, "kind"), text(&review, "apiVersion"));
         if (kind.as_str(), api_version.as_str()) != ("AdmissionReview", "admission.k8s.io/v1") {
@@ -121,7 +122,7 @@ fn patch(response: &Value, version: &str, is_mutating: bool) -> Result<Option<Va
         return Ok(None);
     }
     if let Some(kind) = kind.filter(|kind| *kind != "JSONPatch" && version == "v1") {
-        return Err(format!("unsupported patch type {kind:?}"));
+        return Err(format!("unsupported patch type {}", quote(kind)));
     }
     let undecodable = |error: String| format!("received undecodable patch in webhook response: {error}");
     let bytes = STANDARD.decode(patch).map_err(|error| undecodable(error.to_string()))?;
@@ -131,8 +132,8 @@ fn patch(response: &Value, version: &str, is_mutating: bool) -> Result<Option<Va
 
 /// The refusal of a webhook.
 pub(super) fn denied(name: &str, result: &Value) -> Error {
-    let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or("");
-    let by = format!("admission webhook {name:?} denied the request");
+    let text = |key: &str| text_in(result, key);
+    let by = format!("admission webhook {} denied the request", quote(name));
     let message = match (text("message"), text("reason")) {
         ("", "") => format!("{by} without explanation"),
         ("", reason) => format!("{by}: {reason}"),

@@ -1,6 +1,6 @@
 //! What others need to check tokens by themselves.
 
-use process::signing::Numbers;
+use process::signing::KeyNumbers;
 use serde_json::{Value, json};
 
 use super::Accounts;
@@ -13,10 +13,10 @@ impl Accounts {
         let keys = keyring.verifying().iter().filter_map(|key| {
             let (id, algorithm) = (encode(&key.fingerprint()), key.algorithm().to_string());
             Some(match key.numbers()? {
-                Numbers::Rsa { n, e } => {
+                KeyNumbers::Rsa { n, e } => {
                     json!({"use": "sig", "kty": "RSA", "kid": id, "alg": algorithm, "n": encode(&n), "e": encode(&e)})
                 }
-                Numbers::Point { curve, x, y } => json!({
+                KeyNumbers::Point { curve, x, y } => json!({
                     "use": "sig", "kty": "EC", "kid": id, "crv": curve, "alg": algorithm, "x": encode(&x), "y": encode(&y),
                 }),
             })

@@ -137,8 +137,8 @@ fn expect(code: u16, path: &str) -> Result<(), Error> {
 /// another server, does no harm.
 pub(crate) async fn keep(server: Weak<Parts>, mut uses: Uses) {
     let mut next_note = Instant::now() + BETWEEN_NOTES;
-    let Some(store) = server.upgrade().map(|parts| parts.store.clone()) else { return };
-    let mut trigger = Trigger::new(&store, [WatchScope::one(key())]).await;
+    let Some((store, informers)) = server.upgrade().map(|parts| parts.followed()) else { return };
+    let mut trigger = Trigger::new(&store, &informers, [WatchScope::one(key())]).await;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let may_make = Instant::now() >= next_note;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use model::error::quote;
 use model::{ObjectKey, Resource};
 use process::signing::PublicKey;
 use serde::Deserialize;
@@ -233,7 +234,7 @@ impl Accounts {
 
     async fn account(&self, namespace: &str, name: &str) -> Result<Found, String> {
         let found = self.find("serviceaccounts", namespace, name).await?;
-        found.ok_or_else(|| format!("serviceaccounts {name:?} not found"))
+        found.ok_or_else(|| format!("serviceaccounts {} not found", quote(name)))
     }
 
     async fn find(&self, resource: &str, namespace: &str, name: &str) -> Result<Option<Found>, String> {

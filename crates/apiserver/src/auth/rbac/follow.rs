@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
+use kinds::rbac::Index as Rules;
 use model::ObjectKey;
-use model::rbac::Index as Rules;
 use store::{Event, EventKind, Store, Stored};
 
 use super::{Kind, Rbac};

@@ -4,8 +4,8 @@ mod follow;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use kinds::rbac::{Caller, GROUP, Index, Request, Verdict, Words, not_found};
 use model::Resource;
-use model::rbac::{Caller, GROUP, Index, Request, Verdict, Words, not_found};
 use serde_json::json;
 
 pub(crate) use follow::follow;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use model::error::Error;
+use model::error::{Error, quote};
+use model::object::text;
+use model::object::text_in;
 use serde_json::{Value, json};
 
 use crate::registry::Object;
@@ -55,7 +57,7 @@ impl Converter {
     /// Converts objects, which say what they are, all in one request.
     pub async fn convert(&self, kind: &str, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, Error> {
         let Some(first) = objects.first() else { return Ok(objects) };
-        let of = format!("{}, Kind={kind}", text(first, "apiVersion"));
+        let of = format!("{}, Kind={kind}", text(first, &["apiVersion"]));
         let failed =
             |problem: String| Error::Failed { message: format!("conversion webhook for {of} {problem}") };
         let review = self
@@ -90,7 +92,7 @@ impl Converter {
 /// The converted objects of an answer.
 fn converted(answer: &[u8], review: &str, uid: &str) -> Result<Vec<Value>, String> {
     let answer: Value = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
-    let field = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+    let field = |value: &Value, key: &str| text_in(value, key).to_owned();
     let (kind, version) = (field(&answer, "kind"), field(&answer, "apiVersion"));
     if review == "v1" && (kind != "ConversionReview" || version != "apiextensions.k8s.io/v1") {
         return Err(format!(
@@ -102,7 +104,7 @@ fn converted(answer: &[u8], review: &str, uid: &str) -> Result<Vec<Value>, Strin
     };
     let given = field(response, "uid");
     if review == "v1" && given != uid {
-        return Err(format!("expected response.uid={uid:?}, got {given:?}"));
+        return Err(format!("expected response.uid={}, got {}", quote(uid), quote(&given)));
     }
     let result = response.get("result").unwrap_or(&Value::Null);
     match (field(result, "status").as_str(), field(result, "message")) {
@@ -119,11 +121,11 @@ fn converted(answer: &[u8], review: &str, uid: &str) -> Result<Vec<Value>, Strin
 /// A converted object with the metadata of the original, of which a webhook may change only labels and annotations.
 fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, String> {
     let Value::Object(mut converted) = converted else { return Err("it is no object".to_owned()) };
-    let version = text(&converted, "apiVersion");
+    let version = text(&converted, &["apiVersion"]);
     if version != to {
         return Err(format!("invalid groupVersion (expected {to}, received {version})"));
     }
-    let (expected, kind) = (text(original, "kind"), text(&converted, "kind"));
+    let (expected, kind) = (text(original, &["kind"]), text(&converted, &["kind"]));
     if kind != expected {
         return Err(format!("invalid kind (expected {expected}, received {kind})"));
     }
@@ -132,7 +134,7 @@ fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, Stri
     };
     let mut metadata = original.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     for (key, what) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
-        let (expected, given) = (text(&metadata, key), text(&returned, key));
+        let (expected, given) = (text(&metadata, &[key]), text(&returned, &[key]));
         if expected != given {
             return Err(format!("must have the same {what}: {expected} != {given}"));
         }
@@ -153,10 +155,6 @@ fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, Stri
     }
     converted.insert("metadata".to_owned(), metadata.into());
     Ok(converted)
-}
-
-fn text<'a>(object: &'a Object, key: &str) -> &'a str {
-    object.get(key).and_then(Value::as_str).unwrap_or("")
 }
 
 #[cfg(test)]

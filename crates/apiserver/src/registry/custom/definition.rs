@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::structural::{Columns, Selectable};
+use kinds::structural::{Columns, Selectable};
+use model::condition::is_condition_true;
+use model::object::{items, text_in};
 use model::{ObjectKey, Resource, Revision, Uid};
 use process::Shutdown;
 use ring::digest::{SHA256, digest};
@@ -39,9 +41,7 @@ impl Read {
     }
 
     fn is_true(&self, condition: &str) -> bool {
-        let conditions = self.object.get("status").and_then(|status| status.get("conditions"));
-        let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
-        conditions.any(|found| text(found, "type") == condition && text(found, "status") == "True")
+        is_condition_true(items(&self.object, &["status", "conditions"]), condition)
     }
 
     fn accepted_names(&self) -> &Value {
@@ -53,7 +53,7 @@ impl Read {
 pub(crate) fn state(definition: &Object) -> String {
     let metadata = definition.get("metadata").unwrap_or(&Value::Null);
     let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();
-    let ending = if text(metadata, "deletionTimestamp").is_empty() { "" } else { " ending" };
+    let ending = if text_in(metadata, "deletionTimestamp").is_empty() { "" } else { " ending" };
     format!("{generation}{ending}")
 }
 
@@ -173,7 +173,7 @@ fn versions(read: &Read, known: Option<&Definition>) -> Versions {
     let list = spec.get("versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let keeps_unknown = spec.get("preserveUnknownFields").and_then(Value::as_bool).unwrap_or(false);
     let names = read.accepted_names();
-    let kind = text(names, "kind").to_owned();
+    let kind = text_in(names, "kind").to_owned();
     let mut schemas: Vec<Arc<Schema>> = known
         .map(|known| known.versions.all.iter().map(|version| version.schema.clone()).collect())
         .unwrap_or_default();
@@ -192,24 +192,24 @@ fn versions(read: &Read, known: Option<&Definition>) -> Versions {
         known.len() == all.len() && known.iter().zip(&all).all(|(a, b)| same(a, b))
     };
     let since = known.filter(same_shapes).map_or(read.revision, |known| known.versions.since);
-    let list_kind = text(names, "listKind").to_owned();
+    let list_kind = text_in(names, "listKind").to_owned();
     let conversion = Conversion::read(spec.get("conversion").unwrap_or(&Value::Null), &read.services);
     let (group, ended, gone) = (group.clone(), Shutdown::new(), Shutdown::new());
     Versions { group, kind, list_kind, all, storage, since, conversion, ended, gone }
 }
 
 fn version(group: &str, kind: &str, entry: &Value, all: &[Value], schema: Arc<Schema>) -> Version {
-    let name = text(entry, "name").to_owned();
+    let name = text_in(entry, "name").to_owned();
     let list = |key: &str| entry.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let good: Vec<(&str, bool)> = all
         .iter()
-        .map(|other| (text(other, "name"), flag(other, "served") && !flag(other, "deprecated")))
+        .map(|other| (text_in(other, "name"), flag(other, "served") && !flag(other, "deprecated")))
         .collect();
-    let warning = flag(entry, "deprecated").then(|| match text(entry, "deprecationWarning") {
+    let warning = flag(entry, "deprecated").then(|| match text_in(entry, "deprecationWarning") {
         "" => deprecation(group, kind, &name, &good),
         own => own.to_owned(),
     });
-    let path = |scale: &Value, key: &str| text(scale, key).trim_start_matches('.').to_owned();
+    let path = |scale: &Value, key: &str| text_in(scale, key).trim_start_matches('.').to_owned();
     let scale = entry.pointer("/subresources/scale").map(|scale| ScalePaths {
         replicas: path(scale, "specReplicasPath"),
         status_replicas: path(scale, "statusReplicasPath"),
@@ -236,12 +236,12 @@ fn types(read: &Read, versions: &Arc<Versions>, views: &mut u32) -> Vec<Arc<Serv
         list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let storage = versions.all.get(versions.storage).map(|version| version.name.clone()).unwrap_or_default();
-    let namespaced = read.object.get("spec").is_some_and(|spec| text(spec, "scope") == "Namespaced");
+    let namespaced = read.object.get("spec").is_some_and(|spec| text_in(spec, "scope") == "Namespaced");
     let all = versions.all.iter().enumerate();
     all.map(|(index, version)| {
         let view = View { versions: versions.clone(), index };
         let mut of = ResourceType::new(&read.group, &version.name, &versions.kind, &read.plural);
-        text(names, "singular").clone_into(&mut of.singular);
+        text_in(names, "singular").clone_into(&mut of.singular);
         of.short_names = texts("shortNames");
         of.categories = texts("categories");
         of.namespaced = namespaced;
@@ -266,10 +266,6 @@ fn subresources(version: &Version) -> Vec<Subresource> {
     };
     let status = version.has_status.then(Subresource::status);
     status.into_iter().chain(version.scale.is_some().then(scale)).collect()
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn flag(value: &Value, key: &str) -> bool {

@@ -1,6 +1,6 @@
 //! The scale of custom objects, which is where their definition says.
 
-use model::error::FieldError;
+use model::error::{FieldError, quote};
 use serde_json::{Map, Value, json};
 
 use super::version::ScalePaths;
@@ -38,7 +38,9 @@ pub fn scale_of(paths: &ScalePaths, object: &Object) -> Result<Object, String> {
 pub fn is_said(paths: &ScalePaths, object: &Object) -> Result<(), String> {
     match at(object, &paths.replicas) {
         Some(_) => Ok(()),
-        None => Err(format!("the spec replicas field {:?} does not exist", format!(".{}", paths.replicas))),
+        None => {
+            Err(format!("the spec replicas field {} does not exist", quote(&format!(".{}", paths.replicas))))
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use model::apply::{Node, Reset};
+use kinds::apply::{Node, Reset};
+use kinds::structural::Structural;
+use kinds::structural::rules::Verdict;
 use model::error::FieldError;
-use model::structural::Structural;
-use model::structural::rules::Verdict;
 
 use serde_json::Value;
 

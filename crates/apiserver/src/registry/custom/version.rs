@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use kinds::apply;
+use kinds::structural::{Columns, Selectable, Structural};
 use model::Revision;
-use model::apply;
-use model::structural::{Columns, Selectable, Structural};
 use process::Shutdown;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;

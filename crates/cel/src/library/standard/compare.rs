@@ -1,4 +1,4 @@
-//! Order.
+//! The comparison operators.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ pub(super) fn library() -> Library {
         .function(operators::GREATER_EQUALS, overloads("greater_equals", greater_equals))
 }
 
-/// The names of an operator's overloads, in the order of the types that they compare.
+/// The overload ids of an operator, in the order of the compared types.
 fn names(operator: &str) -> [&'static str; 14] {
     macro_rules! of {
         ($($suffix:literal),*) => {

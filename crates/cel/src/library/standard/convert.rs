@@ -84,7 +84,7 @@ const STRING_SOURCES: [(&str, Type); 8] = [
     ("uint64_to_string", Type::Uint),
 ];
 
-/// The overloads of a conversion; from the type itself there is nothing to do.
+/// The overloads of a conversion; the conversion from the type itself is the identity.
 fn to(result: &Type, call: Implementation, sources: &[(&'static str, Type)]) -> Vec<Overload> {
     let overload = |(id, ty): &(&'static str, Type)| {
         let call = if ty == result { identity } else { call };
@@ -124,7 +124,7 @@ fn to_double<'a>(_: &Call<'_>, args: &[Value<'a>]) -> Result<Value<'a>> {
     }
 }
 
-/// A number as Go reads it: what is too large is none, infinity is what it is called.
+/// Parses a double as Go does: a too large number is an error, infinity only by name.
 fn parse_double(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
     let is_named = text.to_ascii_lowercase().contains("inf") || number.is_nan();
@@ -144,7 +144,7 @@ fn to_int<'a>(_: &Call<'_>, args: &[Value<'a>]) -> Result<Value<'a>> {
     let overflow = || Error::new("integer overflow");
     match &args[0] {
         Value::Uint(number) => i64::try_from(*number).map(Value::Int).map_err(|_| overflow()),
-        // The bounds themselves have no exact double of their side, and are out.
+        // The bounds have no exact double representation and are out of range.
         Value::Double(number) if *number > i64::MIN as f64 && *number < i64::MAX as f64 => {
             Ok(Value::Int(*number as i64))
         }
@@ -159,7 +159,7 @@ fn to_int<'a>(_: &Call<'_>, args: &[Value<'a>]) -> Result<Value<'a>> {
     }
 }
 
-/// A whole number as Go writes it.
+/// The digits of an integer in Go's syntax.
 fn go_digits(text: &str) -> Option<&str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(text)

@@ -1,4 +1,4 @@
-//! Arithmetic, with errors instead of overflows.
+//! Arithmetic operators with overflow errors.
 
 use super::a;
 use crate::{Call, Error, Library, Overload, Result, Str, Type, Value, syntax::operators};

@@ -1,4 +1,4 @@
-//! The language's own functions: operators, conversions, texts, times, optional values.
+//! The language's own functions: operators, conversions, strings, times, optional values.
 
 mod compare;
 mod convert;
@@ -11,7 +11,7 @@ mod time;
 pub(crate) use self::structure::insert_entry;
 use crate::{Call, Error, Library, Result, Type, Value};
 
-/// The language without any library of Kubernetes.
+/// The language without Kubernetes' libraries.
 pub(crate) fn standard() -> Vec<Library> {
     vec![
         types(),
@@ -25,7 +25,7 @@ pub(crate) fn standard() -> Vec<Library> {
     ]
 }
 
-/// The names of types that expressions can use.
+/// The built-in type names.
 fn types() -> Library {
     let types = [
         Type::Bool,
@@ -53,7 +53,7 @@ fn b() -> Type {
     Type::Param("B")
 }
 
-/// The implementation of what has a step of its own when it runs.
+/// The placeholder implementation of operators that the evaluator implements itself.
 fn special<'a>(_: &Call<'_>, _: &[Value<'a>]) -> Result<Value<'a>> {
     Err(Error::no_such_overload())
 }

@@ -1,4 +1,4 @@
-//! Values that may be missing.
+//! Optional values.
 
 use super::special;
 use crate::{Call, Error, Library, Overload, Result, Type, Value, syntax::operators};

@@ -1,4 +1,4 @@
-//! Logic, indexes, membership, sizes.
+//! Logical operators, indexing, membership and sizes.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ fn with_entries<'a>(map: &Value<'a>, more: Vec<(Value<'a>, Value<'a>)>) -> Resul
     Ok(Value::Map(Map::Owned(map)))
 }
 
-/// Puts an entry into a map that is built; a key that it has is an error.
+/// Inserts an entry into a map under construction; a duplicate key is an error.
 pub(crate) fn insert_entry<'a>(
     entries: &mut std::collections::BTreeMap<Key<'a>, Value<'a>>,
     key: &Value<'a>,

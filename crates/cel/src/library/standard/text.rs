@@ -1,4 +1,4 @@
-//! Texts.
+//! String functions.
 
 use crate::{Call, Library, Overload, Result, Type, Value};
 

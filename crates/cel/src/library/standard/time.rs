@@ -1,4 +1,4 @@
-//! What calendars and clocks show, and what spans have.
+//! Accessors of timestamps and durations.
 
 use jiff::civil::DateTime;
 
@@ -48,7 +48,7 @@ fn of_span(id: &'static str, call: Implementation) -> Overload {
     Overload::member(id, [Type::Duration], Type::Int, call)
 }
 
-/// A part of what a calendar and a clock show, in the zone that the second argument names.
+/// A component of a timestamp, in the time zone of the second argument.
 fn part<'a>(args: &[Value<'a>], part: impl Fn(DateTime) -> i64) -> Result<Value<'a>> {
     let Value::Timestamp(time) = &args[0] else { return Err(Error::no_such_overload()) };
     let offset = match args.get(1) {
@@ -58,7 +58,7 @@ fn part<'a>(args: &[Value<'a>], part: impl Fn(DateTime) -> i64) -> Result<Value<
     Ok(Value::Int(part(time.civil(offset)?)))
 }
 
-/// The same of a span: how many of a unit it has altogether.
+/// A component of a timestamp, or a duration in a unit.
 fn part_or_whole<'a>(args: &[Value<'a>], of: impl Fn(DateTime) -> i64, unit_nanos: i64) -> Result<Value<'a>> {
     match &args[0] {
         Value::Duration(span) => Ok(Value::Int(span.nanos / unit_nanos)),

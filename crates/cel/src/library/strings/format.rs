@@ -1,20 +1,21 @@
-//! `'%d of %s'.format([1, 'two'])`: clauses filled with values.
+//! The function `'%d of %s'.format([1, 'two'])`.
 
 use std::fmt::Write;
 
-use super::super::quote::quote;
+use lexical::quote;
+
 use crate::{
-    Error, Library, List, Overload, Result, Site, Type, Value,
+    CallSite, Error, Library, List, Overload, Result, Type, Value,
     syntax::{Expr, ExprId, ExprKind, Literal},
 };
 
-/// How many digits stand behind the point where a clause does not say.
+/// The number of decimal places of a clause without precision.
 const DEFAULT_PRECISION: usize = 6;
-/// More digits than a number can have.
+/// The maximum precision.
 const MAX_PRECISION: usize = 1000;
-/// Lists and maps that are nested deeper are not shown.
+/// The maximum nesting depth of lists and maps.
 const MAX_DEPTH: usize = 100;
-/// No text that is made is longer.
+/// The maximum length of the result.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A clause such as `%.3f`.
@@ -36,7 +37,7 @@ enum ClauseKind {
     Octal,
 }
 
-/// A part of a format.
+/// A piece of a format string.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece<'t> {
     Text(&'t str),
@@ -55,8 +56,8 @@ pub(super) fn add(library: Library) -> Library {
     )
 }
 
-/// A format that is written out, with its values: both must go together whatever the values are.
-fn validate(site: &Site<'_>) -> Vec<(ExprId, String)> {
+/// Checks a literal format string against the types of its literal arguments.
+fn validate(site: &CallSite<'_>) -> Vec<(ExprId, String)> {
     let Some(ExprKind::Literal(Literal::String(text))) = site.target.map(|target| &target.kind) else {
         return Vec::new();
     };
@@ -83,8 +84,8 @@ fn validate(site: &Site<'_>) -> Vec<(ExprId, String)> {
     if given > used { vec![(site.id, message)] } else { Vec::new() }
 }
 
-/// The value, or the part of one that is written out, that a clause does not take.
-fn unfit<'s>(clause: Clause, value: &'s Expr, site: &Site<'_>) -> Option<&'s Expr> {
+/// The argument, or the part of a literal argument, whose type a clause does not accept.
+fn unfit<'s>(clause: Clause, value: &'s Expr, site: &CallSite<'_>) -> Option<&'s Expr> {
     if !clause.takes(site.ty(value)) {
         return Some(value);
     }
@@ -119,7 +120,7 @@ fn out_of_range(index: usize) -> Error {
     Error::new(format!("index {index} out of range"))
 }
 
-/// The next part of a format and what follows. A clause needs a value before it is looked at.
+/// The next piece of a format string, and the rest. A clause needs an argument before it is parsed.
 pub(crate) fn next_piece(text: &str, has_value: bool, index: usize) -> Result<Option<(Piece<'_>, &str)>> {
     if text.is_empty() {
         return Ok(None);
@@ -185,7 +186,7 @@ impl Clause {
                 Ok(())
             }
             (ClauseKind::Scientific, _) if let Some(number) = number(value) => {
-                // What stands for the precision is the width here: Kubernetes' version of the extension has it so.
+                // The precision is used as the width, as in Kubernetes' version of the extension.
                 write!(out, "{:>1$}", scientific(number), self.precision.unwrap_or(DEFAULT_PRECISION))
             }
             (ClauseKind::Binary, Value::Bool(bit)) => write!(out, "{}", u8::from(*bit)),
@@ -206,7 +207,7 @@ impl Clause {
         written.map_err(|_| Error::new("cannot be written"))
     }
 
-    /// What is said where a value has a type that the clause does not take.
+    /// The error for an argument of a type that the clause does not accept.
     pub(crate) fn refusal(self, given: &str) -> String {
         let rule = match self.kind {
             ClauseKind::Text => {
@@ -225,7 +226,7 @@ impl Clause {
         format!("{rule}, was given {given}")
     }
 
-    /// Whether it may take a value of a type, as far as the type tells.
+    /// Whether the clause may accept an argument of a type.
     pub(crate) fn takes(self, ty: &Type) -> bool {
         use Type::{Bool, Bytes, Double, Dyn, Int, String, Uint};
         match self.kind {
@@ -238,7 +239,7 @@ impl Clause {
         }
     }
 
-    /// Whether it shows the parts of lists and maps.
+    /// Whether the clause formats the parts of lists and maps.
     pub(crate) fn shows_parts(self) -> bool {
         self.kind == ClauseKind::Text
     }
@@ -258,7 +259,7 @@ fn sign(number: i64) -> &'static str {
     if number < 0 { "-" } else { "" }
 }
 
-/// The number that clauses for doubles take; three of them may be texts.
+/// The argument of a clause for doubles; three special values may be strings.
 fn number(value: &Value<'_>) -> Option<f64> {
     match value {
         Value::Double(number) => Some(*number),
@@ -281,12 +282,12 @@ fn special(number: f64) -> Option<&'static str> {
     }
 }
 
-/// A number with a comma between thousands.
+/// A number in fixed notation with thousands separators.
 fn fixed(number: f64, precision: usize) -> String {
     if let Some(special) = special(number) {
         return special.to_owned();
     }
-    // Zero has no sign here.
+    // Zero has no sign.
     let plain = format!("{:.precision$}", if number == 0.0 { 0.0 } else { number });
     let (sign, digits) = match plain.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -303,7 +304,7 @@ fn fixed(number: f64, precision: usize) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
-/// A number with a power of ten behind it.
+/// A number in scientific notation.
 fn scientific(number: f64) -> String {
     if let Some(special) = special(number) {
         return special.to_owned();
@@ -335,7 +336,7 @@ fn hex(value: &Value<'_>) -> Option<String> {
     }
 }
 
-/// A value as `%s` shows it.
+/// Formats a value for `%s`.
 fn write_text(value: &Value<'_>, out: &mut String, depth: usize) -> Result<()> {
     match value {
         Value::List(list) => write_list(list, out, depth),
@@ -386,7 +387,7 @@ fn write_list(list: &List<'_>, out: &mut String, depth: usize) -> Result<()> {
     Ok(())
 }
 
-/// A value inside a list or a map, as a literal of the language.
+/// Formats a value inside a list or a map, as a literal of the language.
 fn write_part(value: &Value<'_>, out: &mut String, depth: usize) -> Result<()> {
     if depth > MAX_DEPTH {
         return Err(Error::new("value is nested too deeply"));

@@ -1,20 +1,22 @@
-//! Texts of URLs taken apart, as leniently and as strictly as Kubernetes does it.
+//! URL parser with the leniency and strictness of Go's `net/url`.
 
 use std::fmt;
 
-use super::super::{address, quote::quote};
+use lexical::quote;
 
-/// A URL in parts.
+use super::super::address;
+
+/// A parsed URL.
 #[derive(Debug, Default)]
 pub(super) struct Url {
-    /// In lower case.
+    /// Lower case.
     pub scheme: String,
     opaque: String,
-    /// User and maybe password, unescaped.
+    /// User and optional password, unescaped.
     user: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Host and maybe port, unescaped.
+    /// Host and optional port, unescaped.
     pub host: Vec<u8>,
-    /// A path that has a scheme but no host before it.
+    /// Whether a path follows a scheme without a host.
     omits_host: bool,
     path: Part,
     raw_query: String,
@@ -22,16 +24,16 @@ pub(super) struct Url {
     fragment: Part,
 }
 
-/// A path or a fragment: unescaped, and as it was written.
+/// A path or a fragment: unescaped, and as written.
 #[derive(Debug, Default)]
 struct Part {
     plain: Vec<u8>,
     written: String,
 }
 
-/// Where in a URL a character stands, which decides whether it must be escaped.
+/// The part of a URL that a character is in, which decides about escaping.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Component {
     Path,
     Host,
     Zone,
@@ -40,9 +42,9 @@ enum Place {
     Fragment,
 }
 
-impl Place {
+impl Component {
     fn must_escape(self, byte: u8) -> bool {
-        use Place::{Fragment, Host, Path, Query, User, Zone};
+        use Component::{Fragment, Host, Path, Query, User, Zone};
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => false,
             b'$' | b'&' | b'+' | b',' | b';' | b'=' => self == Query,
@@ -57,15 +59,15 @@ impl Place {
 }
 
 impl Url {
-    /// Any URL, relative ones too.
+    /// Parses any URL, also a relative one.
     pub fn parse(text: &str) -> Result<Url, String> {
         let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = Url::parse_in(before, false)?;
-        url.fragment = Part::new(fragment, Place::Fragment)?;
+        url.fragment = Part::new(fragment, Component::Fragment)?;
         Ok(url)
     }
 
-    /// An absolute URL or a path from the root, as requests have them.
+    /// Parses an absolute URL or a path from the root, as in a request line.
     pub fn parse_request(text: &str) -> Result<Url, String> {
         Url::parse_in(text, true)
     }
@@ -107,7 +109,7 @@ impl Url {
         } else {
             url.omits_host = !url.scheme.is_empty() && rest.starts_with('/');
         }
-        url.path = Part::new(rest, Place::Path)?;
+        url.path = Part::new(rest, Component::Path)?;
         Ok(url)
     }
 
@@ -123,18 +125,20 @@ impl Url {
             return Err("net/url: invalid userinfo".to_owned());
         }
         self.user = Some(match user.split_once(':') {
-            None => (unescape(user, Place::User)?, None),
-            Some((name, password)) => (unescape(name, Place::User)?, Some(unescape(password, Place::User)?)),
+            None => (unescape(user, Component::User)?, None),
+            Some((name, password)) => {
+                (unescape(name, Component::User)?, Some(unescape(password, Component::User)?))
+            }
         });
         Ok(())
     }
 
-    /// The host without its port and without brackets.
+    /// The host without port and brackets.
     pub fn hostname(&self) -> &[u8] {
         self.split_port().0
     }
 
-    /// The port, or nothing.
+    /// The port; empty if there is none.
     pub fn port(&self) -> &[u8] {
         self.split_port().1
     }
@@ -150,12 +154,12 @@ impl Url {
         (inner.unwrap_or(host), port)
     }
 
-    /// The path in a spelling that a request may have.
+    /// The path in escaped form.
     pub fn escaped_path(&self) -> String {
-        self.path.escaped(Place::Path)
+        self.path.escaped(Component::Path)
     }
 
-    /// Keys and values of the query; what is malformed is left out.
+    /// Keys and values of the query; malformed ones are omitted.
     pub fn query(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         const MAX_PARAMETERS: usize = 10_000;
         if self.raw_query.bytes().filter(|byte| *byte == b'&').count() >= MAX_PARAMETERS {
@@ -165,13 +169,13 @@ impl Url {
             self.raw_query.split('&').filter(|setting| !setting.is_empty() && !setting.contains(';'));
         let pair = |setting: &str| {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
-            Some((unescape(key, Place::Query).ok()?, unescape(value, Place::Query).ok()?))
+            Some((unescape(key, Component::Query).ok()?, unescape(value, Component::Query).ok()?))
         };
         settings.filter_map(pair).collect()
     }
 }
 
-/// The URL as a text again; two that have the same are equal.
+/// The URL as text; URLs with the same text are equal.
 impl fmt::Display for Url {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.scheme.is_empty() {
@@ -186,7 +190,7 @@ impl fmt::Display for Url {
         }
         match self.fragment.plain.is_empty() {
             true => Ok(()),
-            false => write!(formatter, "#{}", self.fragment.escaped(Place::Fragment)),
+            false => write!(formatter, "#{}", self.fragment.escaped(Component::Fragment)),
         }
     }
 }
@@ -199,13 +203,13 @@ impl Url {
             formatter.write_str("//")?;
         }
         if let Some((name, password)) = &self.user {
-            formatter.write_str(&escape(name, Place::User))?;
+            formatter.write_str(&escape(name, Component::User))?;
             if let Some(password) = password {
-                write!(formatter, ":{}", escape(password, Place::User))?;
+                write!(formatter, ":{}", escape(password, Component::User))?;
             }
             formatter.write_str("@")?;
         }
-        formatter.write_str(&escape(&self.host, Place::Host))?;
+        formatter.write_str(&escape(&self.host, Component::Host))?;
         if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
             formatter.write_str("/")?;
         }
@@ -214,12 +218,12 @@ impl Url {
 }
 
 impl Part {
-    fn new(written: &str, place: Place) -> Result<Part, String> {
+    fn new(written: &str, place: Component) -> Result<Part, String> {
         Ok(Part { plain: unescape(written, place)?, written: written.to_owned() })
     }
 
-    /// As it was written, if nothing in that must be escaped.
-    fn escaped(&self, place: Place) -> String {
+    /// The text as written if it is validly escaped, else a new escape.
+    fn escaped(&self, place: Component) -> String {
         let is_valid = |byte: u8| b"!$&'()*+,;=:@[]%".contains(&byte) || !place.must_escape(byte);
         match self.written.bytes().all(is_valid) {
             true => self.written.clone(),
@@ -228,7 +232,7 @@ impl Part {
     }
 }
 
-/// The scheme, or nothing, and what is behind it.
+/// The scheme (may be empty), and the rest.
 fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     let len = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
     let (scheme, behind) = text.split_at(len);
@@ -248,18 +252,18 @@ fn parse_host(host: &str) -> Result<Vec<u8>, String> {
     if let Some(colon) = host.rfind(':') {
         check_port(&host[colon..])?;
     }
-    unescape(host, Place::Host)
+    unescape(host, Component::Host)
 }
 
-/// A host in brackets: an address of IPv6.
+/// Parses a host in brackets: an IPv6 address.
 fn parse_literal(host: &str) -> Result<Vec<u8>, String> {
     let close = host.rfind(']').ok_or("missing ']' in host")?;
     check_port(&host[close + 1..])?;
-    let port = unescape(&host[close + 1..], Place::Host)?;
+    let port = unescape(&host[close + 1..], Component::Host)?;
     let inner = &host[1..close];
     let (address, zone) = inner.split_at(inner.find("%25").unwrap_or(inner.len()));
-    let mut name = unescape(address, Place::Host)?;
-    name.extend(unescape(zone, Place::Zone)?);
+    let mut name = unescape(address, Component::Host)?;
+    name.extend(unescape(zone, Component::Zone)?);
     let parsed =
         address::parse(&String::from_utf8_lossy(&name)).map_err(|error| format!("invalid host: {error}"))?;
     if parsed.address.is_ipv4() {
@@ -277,7 +281,7 @@ fn check_port(text: &str) -> Result<(), String> {
     }
 }
 
-fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
+fn unescape(text: &str, place: Component) -> Result<Vec<u8>, String> {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
     let mut index = 0;
@@ -287,8 +291,8 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
                 plain.push(escaped_byte(&bytes[index..], place)?);
                 index += 2;
             }
-            b'+' if place == Place::Query => plain.push(b' '),
-            _ if matches!(place, Place::Host | Place::Zone)
+            b'+' if place == Component::Query => plain.push(b' '),
+            _ if matches!(place, Component::Host | Component::Zone)
                 && byte.is_ascii()
                 && place.must_escape(*byte) =>
             {
@@ -302,8 +306,8 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
     Ok(plain)
 }
 
-/// The byte that `%xx` at the beginning stands for, if it may be escaped there.
-fn escaped_byte(bytes: &[u8], place: Place) -> Result<u8, String> {
+/// Decodes `%xx` at the start of a text, if it is allowed there.
+fn escaped_byte(bytes: &[u8], place: Component) -> Result<u8, String> {
     let digit = |index: usize| bytes.get(index).and_then(|byte| char::from(*byte).to_digit(16));
     let shown = &bytes[..bytes.len().min(3)];
     let refused = || format!("invalid URL escape {}", quote(&String::from_utf8_lossy(shown)));
@@ -311,14 +315,14 @@ fn escaped_byte(bytes: &[u8], place: Place) -> Result<u8, String> {
     let byte = u8::try_from(high << 4 | low).map_err(|_| refused())?;
     let is_allowed = match place {
         _ if shown == b"%25" => true,
-        Place::Host => byte >= 0x80,
-        Place::Zone => byte == b' ' || !Place::Host.must_escape(byte),
+        Component::Host => byte >= 0x80,
+        Component::Zone => byte == b' ' || !Component::Host.must_escape(byte),
         _ => true,
     };
     if is_allowed { Ok(byte) } else { Err(refused()) }
 }
 
-fn escape(bytes: &[u8], place: Place) -> String {
+fn escape(bytes: &[u8], place: Component) -> String {
     let mut escaped = String::with_capacity(bytes.len());
     for byte in bytes {
         match place.must_escape(*byte) {

@@ -1,9 +1,9 @@
-//! What stands between brackets.
+//! Character classes in brackets.
 
 use super::{Translator, escape::Escaped, push_literal, wrong};
 
 impl Translator<'_> {
-    /// A class; its bracket was at `start`.
+    /// Translates a class whose bracket was at `start`.
     pub(super) fn class(&mut self, start: usize) -> Result<(), String> {
         self.out.push('[');
         if self.rest.next_if(|(_, c)| *c == '^').is_some() {
@@ -25,7 +25,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A class such as `[:alpha:]`; false if it only looks like the beginning of one.
+    /// Translates a class such as `[:alpha:]`; false if the text only starts like one.
     fn named(&mut self, index: usize) -> Result<bool, String> {
         const NAMES: [&str; 14] = [
             "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
@@ -43,7 +43,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// A character, a range of them, or a class by an escape.
+    /// Translates a character, a range, or an escaped class.
     fn range(&mut self, start: usize, index: usize, c: char) -> Result<(), String> {
         let low = match self.member(index, c)? {
             Escaped::Literal(low) => low,

@@ -1,19 +1,19 @@
-//! What follows a backslash.
+//! Escape sequences.
 
 use super::{Translator, push_literal, wrong};
 
-/// What an escape stands for.
+/// The meaning of an escape sequence.
 pub(super) enum Escaped {
     /// A character.
     Literal(char),
-    /// A class, as it stands between brackets.
+    /// A class, in the form for use inside brackets.
     Class { items: &'static str, is_negated: bool },
-    /// A class of Unicode, in the words of the other dialect.
+    /// A Unicode class in the syntax of the `regex` crate.
     Unicode(String),
 }
 
 impl Translator<'_> {
-    /// An escape outside of a class.
+    /// Translates an escape outside of a class.
     pub(super) fn escape(&mut self, start: usize) -> Result<(), String> {
         let assertion = match self.rest.peek() {
             Some((_, 'A')) => "\\A",
@@ -42,7 +42,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Everything up to `\E` stands for itself.
+    /// Copies everything up to `\E` literally.
     fn verbatim(&mut self) {
         let start = self.position();
         let text = &self.pattern[start..];
@@ -57,7 +57,7 @@ impl Translator<'_> {
         }
     }
 
-    /// An escape that stands for characters; the backslash was at `start`.
+    /// Parses an escape that stands for characters; the backslash was at `start`.
     pub(super) fn escaped(&mut self, start: usize) -> Result<Escaped, String> {
         let Some((_, c)) = self.rest.next() else {
             return Err(wrong("trailing backslash at end of expression", ""));
@@ -100,7 +100,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Up to three digits; a single one from 1 to 7 would refer to a group, which does not exist here.
+    /// Parses up to three octal digits; a single digit from 1 to 7 would be a back reference, which Go lacks.
     fn octal(&mut self, first: char) -> Option<char> {
         let mut digits = String::from(first);
         for _ in 0..2 {
@@ -113,7 +113,7 @@ impl Translator<'_> {
         char::from_u32(u32::from_str_radix(&digits, 8).ok()?)
     }
 
-    /// A class such as `\pL`, `\p{Greek}` or `\P{^Greek}`.
+    /// Parses a class such as `\pL`, `\p{Greek}` or `\P{^Greek}`.
     fn unicode(&mut self, start: usize) -> Result<String, String> {
         let is_upper = self.since(start).ends_with('P');
         let mut name = String::new();

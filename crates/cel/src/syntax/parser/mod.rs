@@ -1,4 +1,4 @@
-//! Tokens into a tree, by recursive descent. Macros are expanded on the way.
+//! A recursive descent parser that expands macros while parsing.
 
 mod operand;
 
@@ -10,22 +10,22 @@ use super::{
     macros::{Expander, Macro, MacroKey},
     operators,
     source::{Issue, Issues},
-    token::{EXPRESSION, Kind, Set, Token},
+    token::{EXPRESSION, Set, Token, TokenKind},
 };
 
-/// Longer expressions are refused.
+/// The maximum length of an expression.
 const MAX_CODE_POINTS: usize = 100_000;
-/// Rules of the grammar nest at most so deep, and so do operators, selections and calls on one another.
+/// The maximum nesting of grammar rules, and of operators, selections and calls.
 const MAX_DEPTH: u16 = 250;
-/// Macros that copy their operand make at most so many nodes.
+/// The maximum number of nodes, because macros copy their operands.
 pub(super) const MAX_NODES: usize = 200_000;
 
-/// The parse cannot go on; the reason is in the issues.
+/// The parser cannot continue; the reason is among the issues.
 struct Stop;
 
 type Parsed<T> = Result<T, Stop>;
 
-/// The tree of an expression, with its macros expanded.
+/// Parses an expression and expands its macros.
 pub(crate) fn parse(source: &str, macros: &HashMap<MacroKey, Macro>) -> Result<Ast, Issues> {
     let code_points = source.chars().count();
     if code_points > MAX_CODE_POINTS {
@@ -50,7 +50,7 @@ pub(crate) fn parse(source: &str, macros: &HashMap<MacroKey, Macro>) -> Result<A
     }
 }
 
-/// How deep the rules of the grammar are nested here.
+/// The present nesting of grammar rules.
 #[derive(Default)]
 struct Depth {
     expression: u16,
@@ -65,26 +65,26 @@ struct Parser<'s> {
     macros: &'s HashMap<MacroKey, Macro>,
     issues: Vec<Issue>,
     positions: Vec<u32>,
-    /// How deep operators, selections and calls are nested below a node.
+    /// The height of operators, selections and calls below each node.
     heights: Vec<u16>,
     depth: Depth,
 }
 
-/// Operators of two operands: how tightly they bind, and what they are called.
-fn binary_operator(kind: Kind) -> Option<(u8, &'static str)> {
+/// The precedence and function name of a binary operator.
+fn binary_operator(kind: TokenKind) -> Option<(u8, &'static str)> {
     Some(match kind {
-        Kind::Less => (0, operators::LESS),
-        Kind::LessEquals => (0, operators::LESS_EQUALS),
-        Kind::GreaterEquals => (0, operators::GREATER_EQUALS),
-        Kind::Greater => (0, operators::GREATER),
-        Kind::Equals => (0, operators::EQUALS),
-        Kind::NotEquals => (0, operators::NOT_EQUALS),
-        Kind::In => (0, operators::IN),
-        Kind::Plus => (1, operators::ADD),
-        Kind::Minus => (1, operators::SUBTRACT),
-        Kind::Star => (2, operators::MULTIPLY),
-        Kind::Slash => (2, operators::DIVIDE),
-        Kind::Percent => (2, operators::MODULO),
+        TokenKind::Less => (0, operators::LESS),
+        TokenKind::LessEquals => (0, operators::LESS_EQUALS),
+        TokenKind::GreaterEquals => (0, operators::GREATER_EQUALS),
+        TokenKind::Greater => (0, operators::GREATER),
+        TokenKind::Equals => (0, operators::EQUALS),
+        TokenKind::NotEquals => (0, operators::NOT_EQUALS),
+        TokenKind::In => (0, operators::IN),
+        TokenKind::Plus => (1, operators::ADD),
+        TokenKind::Minus => (1, operators::SUBTRACT),
+        TokenKind::Star => (2, operators::MULTIPLY),
+        TokenKind::Slash => (2, operators::DIVIDE),
+        TokenKind::Percent => (2, operators::MODULO),
         _ => return None,
     })
 }
@@ -92,22 +92,22 @@ fn binary_operator(kind: Kind) -> Option<(u8, &'static str)> {
 impl Parser<'_> {
     fn whole(&mut self) -> Parsed<Expr> {
         let expr = self.expression()?;
-        self.expect(Kind::Eof, Set::of(&[]))?;
+        self.expect(TokenKind::Eof, Set::of(&[]))?;
         Ok(expr)
     }
 
-    /// `a ? b : c`, or anything that binds tighter.
+    /// Parses `a ? b : c`, or anything that binds tighter.
     fn expression(&mut self) -> Parsed<Expr> {
         self.depth.expression += 1;
         if self.depth.expression > MAX_DEPTH {
             return self.too_deep();
         }
-        let condition = self.logic(Kind::Or)?;
-        let result = if self.kind() == Kind::Question {
+        let condition = self.logic(TokenKind::Or)?;
+        let result = if self.kind() == TokenKind::Question {
             let id = self.node_here();
             self.at += 1;
-            let if_true = self.logic(Kind::Or)?;
-            self.expect(Kind::Colon, EXPRESSION)?;
+            let if_true = self.logic(TokenKind::Or)?;
+            self.expect(TokenKind::Colon, EXPRESSION)?;
             let if_false = self.expression()?;
             self.call(id, operators::CONDITIONAL, None, vec![condition, if_true, if_false])?
         } else {
@@ -117,8 +117,8 @@ impl Parser<'_> {
         Ok(result)
     }
 
-    /// A row of terms with `||` or `&&` between them, as a balanced tree.
-    fn logic(&mut self, operator: Kind) -> Parsed<Expr> {
+    /// Parses terms joined by `||` or `&&` into a balanced tree.
+    fn logic(&mut self, operator: TokenKind) -> Parsed<Expr> {
         let first = self.logic_term(operator)?;
         if self.kind() != operator {
             return Ok(first);
@@ -130,12 +130,12 @@ impl Parser<'_> {
             terms.push(Some(self.logic_term(operator)?));
             ids.push(self.node(position));
         }
-        let function = if operator == Kind::Or { operators::OR } else { operators::AND };
+        let function = if operator == TokenKind::Or { operators::OR } else { operators::AND };
         Ok(self.balanced(function, &mut terms, &ids))
     }
 
-    fn logic_term(&mut self, operator: Kind) -> Parsed<Expr> {
-        if operator == Kind::Or { self.logic(Kind::And) } else { self.binary(0) }
+    fn logic_term(&mut self, operator: TokenKind) -> Parsed<Expr> {
+        if operator == TokenKind::Or { self.logic(TokenKind::And) } else { self.binary(0) }
     }
 
     fn balanced(&mut self, function: &str, terms: &mut [Option<Expr>], ids: &[ExprId]) -> Expr {
@@ -151,7 +151,7 @@ impl Parser<'_> {
         Expr { id, kind: ExprKind::Call { target: None, function, args: vec![left, right] } }
     }
 
-    /// Comparisons and calculations whose operators bind at least as tightly as asked.
+    /// Parses comparisons and arithmetic with at least this precedence.
     fn binary(&mut self, tightness: u8) -> Parsed<Expr> {
         let is_relation = tightness == 0;
         self.depth.relation += u16::from(is_relation);
@@ -165,7 +165,7 @@ impl Parser<'_> {
         {
             let id = self.node_here();
             self.at += 1;
-            // A comparison begins where the calculation before it has ended.
+            // The depth of the left-hand arithmetic does not count for the comparison.
             self.depth.calculation -= u16::from(level == 0);
             let right = if level == 0 { self.comparison_operand()? } else { self.binary(level + 1)? };
             self.depth.calculation += u16::from(level == 0);
@@ -176,7 +176,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// What stands right of a comparison: a calculation, which counts as one more comparison inside.
+    /// Parses the right operand of a comparison, whose arithmetic counts as one more nested comparison.
     fn comparison_operand(&mut self) -> Parsed<Expr> {
         self.depth.relation += 1;
         if self.depth.relation > MAX_DEPTH {
@@ -187,23 +187,23 @@ impl Parser<'_> {
         Ok(operand)
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> TokenKind {
         self.tokens[self.at].kind
     }
 
-    fn next_kind(&self) -> Kind {
+    fn next_kind(&self) -> TokenKind {
         self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
     }
 
-    /// Goes past a token of a kind. One that is too much is passed over, and one that is missing is taken as read where
-    /// `follow` can come after it, so that the parse goes on and finds more.
-    fn expect(&mut self, kind: Kind, follow: Set) -> Parsed<()> {
+    /// Consumes a token of a kind. An extraneous token is skipped, and a missing one is assumed if the
+    /// present token is in `follow`, so that the parser continues and finds further errors.
+    fn expect(&mut self, kind: TokenKind, follow: Set) -> Parsed<()> {
         let expected = Set::of(&[kind]);
         if self.kind() == kind {
             self.at = (self.at + 1).min(self.tokens.len() - 1);
             return Ok(());
         }
-        if self.kind() != Kind::Eof && self.next_kind() == kind {
+        if self.kind() != TokenKind::Eof && self.next_kind() == kind {
             self.syntax_error(format!("extraneous input {} expecting {expected}", self.shown()));
             self.at = (self.at + 2).min(self.tokens.len() - 1);
             return Ok(());
@@ -220,10 +220,10 @@ impl Parser<'_> {
         Err(Stop)
     }
 
-    /// The token here as messages show it.
+    /// The present token, as messages show it.
     fn shown(&self) -> String {
         match self.kind() {
-            Kind::Eof => "'<EOF>'".to_owned(),
+            TokenKind::Eof => "'<EOF>'".to_owned(),
             _ => format!("'{}'", self.text(self.tokens[self.at])),
         }
     }
@@ -247,7 +247,7 @@ impl Parser<'_> {
         Err(Stop)
     }
 
-    /// A node at the token here.
+    /// Creates a node at the present token.
     fn node_here(&mut self) -> ExprId {
         self.node(self.tokens[self.at].start)
     }
@@ -263,7 +263,7 @@ impl Parser<'_> {
         self.heights.get(expr.id as usize).copied().unwrap_or_default()
     }
 
-    /// A node that nests on what is below it.
+    /// Sets the height of a node above the given height.
     fn raise(&mut self, id: ExprId, below: u16) -> Parsed<()> {
         if below >= MAX_DEPTH {
             self.issues.push(Issue { position: None, message: "max recursion depth exceeded".to_owned() });
@@ -273,7 +273,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A call, or what a macro makes of it.
+    /// Creates a call, or expands a macro.
     fn call(&mut self, id: ExprId, function: &str, target: Option<Expr>, args: Vec<Expr>) -> Parsed<Expr> {
         let below = target.iter().chain(&args).map(|expr| self.height(expr)).max().unwrap_or_default();
         let expansion = self.macros.find(function, target.is_some(), args.len());
@@ -311,7 +311,7 @@ impl Parser<'_> {
     }
 }
 
-/// Finds macros by how they are called.
+/// Finds macros by name, receiver and number of arguments.
 trait FindMacro {
     fn find(&self, name: &str, is_member: bool, args: usize) -> Option<Macro>;
 }

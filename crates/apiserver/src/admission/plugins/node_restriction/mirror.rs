@@ -1,42 +1,54 @@
 //! Pods that show what a node runs by itself.
 
+use model::error::quote;
+use model::object::{items, present, text, text_in};
 use serde_json::Value;
 
-use crate::admission::plugins::tree::{at, containers, list, text, text_at};
+use crate::admission::plugins::tree::containers;
 use crate::registry::Object;
 
 /// A pod that shows what a node runs by itself; the uid of the node that it names as its owner.
 pub fn check<'a>(node: &str, pod: &'a Object) -> Result<&'a str, String> {
     const MIRROR: &str = "kubernetes.io/config.mirror";
-    if at(pod, &["metadata", "annotations", MIRROR]).is_none() {
+    if present(pod, &["metadata", "annotations", MIRROR]).is_none() {
         return Err(format!(
-            "pod does not have {MIRROR:?} annotation, node {node:?} can only create mirror pods"
+            "pod does not have {} annotation, node {} can only create mirror pods",
+            quote(MIRROR),
+            quote(node)
         ));
     }
-    if text_at(pod, &["spec", "nodeName"]) != node {
-        return Err(format!("node {node:?} can only create pods with spec.nodeName set to itself"));
+    if text(pod, &["spec", "nodeName"]) != node {
+        return Err(format!("node {} can only create pods with spec.nodeName set to itself", quote(node)));
     }
-    let owners: Vec<&Value> = list(pod, &["metadata", "ownerReferences"]).collect();
+    let owners: Vec<&Value> = items(pod, &["metadata", "ownerReferences"]).iter().collect();
     let [owner] = owners.as_slice() else {
         let word = if owners.is_empty() { "an" } else { "a single" };
-        return Err(format!("node {node:?} can only create pods with {word} owner reference set to itself"));
+        return Err(format!(
+            "node {} can only create pods with {word} owner reference set to itself",
+            quote(node)
+        ));
     };
     let flag = |key: &str| owner.get(key).and_then(Value::as_bool) == Some(true);
-    if (text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name")) != ("v1", "Node", node) {
-        return Err(format!("node {node:?} can only create pods with an owner reference set to itself"));
+    if (text_in(owner, "apiVersion"), text_in(owner, "kind"), text_in(owner, "name")) != ("v1", "Node", node)
+    {
+        return Err(format!(
+            "node {} can only create pods with an owner reference set to itself",
+            quote(node)
+        ));
     }
     if !flag("controller") {
         return Err(format!(
-            "node {node:?} can only create pods with a controller owner reference set to itself"
+            "node {} can only create pods with a controller owner reference set to itself",
+            quote(node)
         ));
     }
     if flag("blockOwnerDeletion") {
-        return Err(format!("node {node:?} must not set blockOwnerDeletion on an owner reference"));
+        return Err(format!("node {} must not set blockOwnerDeletion on an owner reference", quote(node)));
     }
     if let Some(resource) = referenced(pod) {
-        return Err(format!("node {node:?} can not create pods that reference {resource}"));
+        return Err(format!("node {} can not create pods that reference {resource}", quote(node)));
     }
-    Ok(text(owner, "uid"))
+    Ok(text_in(owner, "uid"))
 }
 
 /// Volumes that need other objects, and how those are named.
@@ -58,7 +70,7 @@ const PROJECTED: [(&str, &str); 3] = [
 /// What other objects a pod needs; a node has none of them without the server.
 fn referenced(pod: &Object) -> Option<&'static str> {
     let has = |value: &Value, key: &str| value.get(key).is_some_and(|value| !value.is_null());
-    let volumes = || list(pod, &["spec", "volumes"]);
+    let volumes = || items(pod, &["spec", "volumes"]).iter();
     let sources = || volumes().filter_map(|volume| volume["projected"]["sources"].as_array()).flatten();
     let in_containers = |from: &str, of_variable: &str| {
         containers(pod).any(|container| {
@@ -73,10 +85,10 @@ fn referenced(pod: &Object) -> Option<&'static str> {
                 has(source, "secretRef") || has(source, "secretName") || has(source, "nodePublishSecretRef")
             })
     };
-    if !text_at(pod, &["spec", "serviceAccountName"]).is_empty() {
+    if !text(pod, &["spec", "serviceAccountName"]).is_empty() {
         return Some("serviceaccounts");
     }
-    let has_secrets = list(pod, &["spec", "imagePullSecrets"]).next().is_some()
+    let has_secrets = !items(pod, &["spec", "imagePullSecrets"]).is_empty()
         || in_containers("secretRef", "secretKeyRef")
         || volumes().any(of_secret)
         || sources().any(|source| has(source, "secret"));
@@ -89,7 +101,7 @@ fn referenced(pod: &Object) -> Option<&'static str> {
     if has_maps {
         return Some("configmaps");
     }
-    if list(pod, &["spec", "resourceClaims"]).next().is_some() {
+    if !items(pod, &["spec", "resourceClaims"]).is_empty() {
         return Some("resourceclaims");
     }
     let named = |value: &Value, table: &[(&str, &'static str)]| {

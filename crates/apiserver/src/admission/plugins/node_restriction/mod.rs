@@ -5,11 +5,11 @@ mod token;
 
 use std::collections::BTreeSet;
 
-use model::error::Error;
+use model::error::{Error, quote};
+use model::object::{present, text};
 use serde_json::Value;
 
 use super::certificates::parsed;
-use super::tree::{at, text_at};
 use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
 use crate::registry::Object;
 
@@ -55,7 +55,7 @@ impl Plugin for NodeRestriction {
         };
         let object = object.map(|object| &*object);
         if node.is_empty() {
-            let message = format!("could not determine node from user {:?}", caller.name);
+            let message = format!("could not determine node from user {}", quote(&caller.name));
             return Step::Done(Err(request.forbidden(object, message)));
         }
         match (request.call.resource_type.plural.as_str(), request.subresource()) {
@@ -70,18 +70,19 @@ impl Plugin for NodeRestriction {
 }
 
 fn decide(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
-    let is_own = |path: &[&str]| object.or(request.old).is_none_or(|object| text_at(object, path) == node);
+    let is_own = |path: &[&str]| object.or(request.old).is_none_or(|object| text(object, path) == node);
     match (request.call.resource_type.plural.as_str(), request.subresource()) {
         ("pods", "status") => pod_status(request, node, object),
-        ("pods", other) => {
-            Err(format!("unexpected pod subresource {other:?}, only 'status' and 'eviction' are allowed"))
-        }
+        ("pods", other) => Err(format!(
+            "unexpected pod subresource {}, only 'status' and 'eviction' are allowed",
+            quote(other)
+        )),
         ("nodes", _) => own_node(request, node, object),
         ("persistentvolumeclaims", "status") => claim_status(request, node, object),
         ("persistentvolumeclaims", _) => Err("may only update PVC status".to_owned()),
         ("leases", _) if request.namespace() != "kube-node-lease" => {
             let namespace = "kube-node-lease";
-            Err(format!("can only access leases in the {namespace:?} system namespace"))
+            Err(format!("can only access leases in the {} system namespace", quote(namespace)))
         }
         ("leases", _) if !is_own(&["metadata", "name"]) => {
             Err("can only access node lease with the same name as the requesting node".to_owned())
@@ -109,7 +110,7 @@ async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Resu
             let owner = mirror::check(node, pod).map_err(refuse)?;
             let found =
                 request.look_up("", "nodes", "", node).await?.ok_or_else(|| not_found("nodes", node))?;
-            let uid = text_at(&found, &["metadata", "uid"]);
+            let uid = text(&found, &["metadata", "uid"]);
             if uid != owner {
                 return Err(refuse(format!("node {node} UID mismatch: expected {owner} got {uid}")));
             }
@@ -119,7 +120,7 @@ async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Resu
             let (namespace, name) = (request.namespace(), request.name);
             let found = request.look_up("", "pods", namespace, name).await?;
             let found = found.ok_or_else(|| not_found("pods", name))?;
-            if text_at(&found, &["spec", "nodeName"]) != node {
+            if text(&found, &["spec", "nodeName"]) != node {
                 return Err(refuse(format!(
                     "node {node} can only evict pods with spec.nodeName set to itself"
                 )));
@@ -127,36 +128,41 @@ async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Resu
             Ok(())
         }
         (Operation::Delete, "", _) => {
-            if request.old.is_some_and(|old| text_at(old, &["spec", "nodeName"]) != node) {
+            if request.old.is_some_and(|old| text(old, &["spec", "nodeName"]) != node) {
                 return Err(refuse(format!(
-                    "node {node:?} can only delete pods with spec.nodeName set to itself"
+                    "node {} can only delete pods with spec.nodeName set to itself",
+                    quote(node)
                 )));
             }
             Ok(())
         }
         (operation, ..) => Err(refuse(format!(
-            "unexpected operation {:?}, node {node:?} can only create and delete mirror pods",
-            operation.as_str()
+            "unexpected operation \"{}\", node {} can only create and delete mirror pods",
+            operation.as_str(),
+            quote(node)
         ))),
     }
 }
 
 fn pod_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
     let (Some(new), Some(old)) = (object, request.old) else { return Ok(()) };
-    if text_at(old, &["spec", "nodeName"]) != node {
+    if text(old, &["spec", "nodeName"]) != node {
         return Err(format!(
-            "node {node:?} can only update pod status for pods with spec.nodeName set to itself"
+            "node {} can only update pod status for pods with spec.nodeName set to itself",
+            quote(node)
         ));
     }
-    if at(new, &["metadata", "labels"]) != at(old, &["metadata", "labels"]) {
-        return Err(format!("node {node:?} cannot update labels through pod status"));
+    if present(new, &["metadata", "labels"]) != present(old, &["metadata", "labels"]) {
+        return Err(format!("node {} cannot update labels through pod status", quote(node)));
     }
-    if at(new, &["status", "resourceClaimStatuses"]) != at(old, &["status", "resourceClaimStatuses"]) {
-        return Err(format!("node {node:?} cannot update resource claim statues"));
+    if present(new, &["status", "resourceClaimStatuses"])
+        != present(old, &["status", "resourceClaimStatuses"])
+    {
+        return Err(format!("node {} cannot update resource claim statues", quote(node)));
     }
     let extended = ["status", "extendedResourceClaimStatus"];
-    if at(new, &extended) != at(old, &extended) {
-        return Err(format!("node {node:?} cannot update extended resource claim status"));
+    if present(new, &extended) != present(old, &extended) {
+        return Err(format!("node {} cannot update extended resource claim status", quote(node)));
     }
     Ok(())
 }
@@ -178,14 +184,15 @@ fn claim_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> R
         return Ok(());
     }
     Err(format!(
-        "node {node:?} is not allowed to update fields other than status.quantity and status.conditions"
+        "node {} is not allowed to update fields other than status.quantity and status.conditions",
+        quote(node)
     ))
 }
 
 /// A node asks for certificates of its own name.
 fn signing_request(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
     let Some(asked) = object.filter(|_| request.operation == Operation::Create) else { return Ok(()) };
-    let signer = text_at(asked, &["spec", "signerName"]);
+    let signer = text(asked, &["spec", "signerName"]);
     if !matches!(signer, "kubernetes.io/kubelet-serving" | "kubernetes.io/kube-apiserver-client-kubelet") {
         return Ok(());
     }
@@ -198,30 +205,34 @@ fn signing_request(request: &Request<'_>, node: &str, object: Option<&Object>) -
 
 fn own_node(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
     if request.name != node {
-        return Err(format!("node {node:?} is not allowed to modify node {:?}", request.name));
+        return Err(format!("node {} is not allowed to modify node {}", quote(node), quote(request.name)));
     }
     let Some(new) = object else { return Ok(()) };
     let empty = Object::new();
     let old = request.old.unwrap_or(&empty);
     let labels = forbidden_labels(new, old);
-    let source = at(new, &["spec", "configSource"]);
-    if source.is_some() && source != at(old, &["spec", "configSource"]) {
+    let source = present(new, &["spec", "configSource"]);
+    if source.is_some() && source != present(old, &["spec", "configSource"]) {
         let what = match request.old {
             None => "create pods with a non-nil configSource",
             Some(_) => "update configSource to a new non-nil configSource",
         };
-        return Err(format!("node {node:?} is not allowed to {what}"));
+        return Err(format!("node {} is not allowed to {what}", quote(node)));
     }
     if request.old.is_none() {
         if labels.is_empty() {
             return Ok(());
         }
-        return Err(format!("node {node:?} is not allowed to set the following labels: {}", joined(&labels)));
+        return Err(format!(
+            "node {} is not allowed to set the following labels: {}",
+            quote(node),
+            joined(&labels)
+        ));
     }
     for (path, word) in [(["spec", "taints"], "taints"), (["metadata", "ownerReferences"], "ownerReferences")]
     {
-        if at(new, &path) != at(old, &path) {
-            return Err(format!("node {node:?} is not allowed to modify {word}"));
+        if present(new, &path) != present(old, &path) {
+            return Err(format!("node {} is not allowed to modify {word}", quote(node)));
         }
     }
     if labels.is_empty() {
@@ -238,7 +249,8 @@ fn joined(labels: &BTreeSet<String>) -> String {
 /// The labels that differ and are not the node's to change.
 fn forbidden_labels(new: &Object, old: &Object) -> BTreeSet<String> {
     let empty = Object::new();
-    let labels = |object: &'_ Object| at(object, &["metadata", "labels"]).and_then(Value::as_object).cloned();
+    let labels =
+        |object: &'_ Object| present(object, &["metadata", "labels"]).and_then(Value::as_object).cloned();
     let (new, old) = (labels(new).unwrap_or_else(|| empty.clone()), labels(old).unwrap_or(empty));
     let differs = |key: &&String| new.get(*key) != old.get(*key);
     let is_below = |domain: &str, of: &str| domain == of || domain.ends_with(&format!(".{of}"));

@@ -1,11 +1,11 @@
 //! Tokens that a node asks for, on behalf of pods.
 
-use model::error::Error;
+use model::error::{Error, quote};
+use model::object::{items, text, text_in};
 use serde_json::Value;
 
 use super::not_found;
 use crate::admission::Request;
-use crate::admission::plugins::tree::{list, text, text_at};
 use crate::auth::Question;
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
@@ -14,7 +14,7 @@ use crate::request::path::ResourcePath;
 pub async fn check(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), Error> {
     let refuse = |message: String| request.forbidden(object, message);
     let Some(asked) = object else { return Ok(()) };
-    let bound = |key: &str| text_at(asked, &["spec", "boundObjectRef", key]);
+    let bound = |key: &str| text(asked, &["spec", "boundObjectRef", key]);
     if bound("apiVersion") != "v1" || bound("kind") != "Pod" || bound("name").is_empty() {
         return Err(refuse("node requested token not bound to a pod".to_owned()));
     }
@@ -23,16 +23,17 @@ pub async fn check(request: &Request<'_>, node: &str, object: Option<&Object>) -
     }
     let found = request.look_up("", "pods", request.namespace(), bound("name")).await?;
     let pod = found.ok_or_else(|| not_found("pods", bound("name")))?;
-    if text_at(&pod, &["metadata", "uid"]) != bound("uid") {
+    if text(&pod, &["metadata", "uid"]) != bound("uid") {
         return Err(refuse(format!(
             "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated",
             bound("uid")
         )));
     }
-    if text_at(&pod, &["spec", "nodeName"]) != node {
+    if text(&pod, &["spec", "nodeName"]) != node {
         return Err(refuse("node requested token bound to a pod scheduled on a different node".to_owned()));
     }
-    let audiences: Vec<&str> = list(asked, &["spec", "audiences"]).filter_map(Value::as_str).collect();
+    let audiences: Vec<&str> =
+        items(asked, &["spec", "audiences"]).iter().filter_map(Value::as_str).collect();
     let audience = match audiences.as_slice() {
         [] => "",
         [only] => only,
@@ -43,7 +44,8 @@ pub async fn check(request: &Request<'_>, node: &str, object: Option<&Object>) -
     }
     let user = &request.call.caller.name;
     Err(refuse(format!(
-        "audience {audience:?} not found in pod spec volume, {user} is not authorized to request tokens for this audience"
+        "audience {} not found in pod spec volume, {user} is not authorized to request tokens for this audience",
+        quote(audience)
     )))
 }
 
@@ -63,11 +65,11 @@ fn may_ask(request: &Request<'_>, audience: &str) -> bool {
 /// Whether a volume of the pod wants a token for this audience.
 async fn has_audience(request: &Request<'_>, pod: &Object, audience: &str) -> Result<bool, String> {
     let mut problems = Vec::new();
-    for volume in list(pod, &["spec", "volumes"]) {
+    for volume in items(pod, &["spec", "volumes"]) {
         let mut sources = volume["projected"]["sources"].as_array().into_iter().flatten();
         let is_wanted = |source: &Value| {
             source["serviceAccountToken"].is_object()
-                && text(&source["serviceAccountToken"], "audience") == audience
+                && text_in(&source["serviceAccountToken"], "audience") == audience
         };
         if sources.any(is_wanted) {
             return Ok(true);
@@ -80,8 +82,8 @@ async fn has_audience(request: &Request<'_>, pod: &Object, audience: &str) -> Re
     }
     match problems.as_slice() {
         [] => Ok(false),
-        [only] => Err(format!("error validating audience {audience:?}: {only}")),
-        several => Err(format!("error validating audience {audience:?}: [{}]", several.join(", "))),
+        [only] => Err(format!("error validating audience {}: {only}", quote(audience))),
+        several => Err(format!("error validating audience {}: [{}]", quote(audience), several.join(", "))),
     }
 }
 
@@ -93,18 +95,18 @@ async fn driver_wants(
     audience: &str,
 ) -> Result<bool, Error> {
     let claim = if volume["ephemeral"].is_object() {
-        format!("{}-{}", text_at(pod, &["metadata", "name"]), text(volume, "name"))
+        format!("{}-{}", text(pod, &["metadata", "name"]), text_in(volume, "name"))
     } else {
-        text(&volume["persistentVolumeClaim"], "claimName").to_owned()
+        text_in(&volume["persistentVolumeClaim"], "claimName").to_owned()
     };
-    let mut driver = text(&volume["csi"], "driver").to_owned();
+    let mut driver = text_in(&volume["csi"], "driver").to_owned();
     if !claim.is_empty() {
         let found = request.look_up("", "persistentvolumeclaims", request.namespace(), &claim).await?;
         let found = found.ok_or_else(|| not_found("persistentvolumeclaim", &claim))?;
-        let name = text_at(&found, &["spec", "volumeName"]);
+        let name = text(&found, &["spec", "volumeName"]);
         let found = request.look_up("", "persistentvolumes", "", name).await?;
         let found = found.ok_or_else(|| not_found("persistentvolume", name))?;
-        driver = text_at(&found, &["spec", "csi", "driver"]).to_owned();
+        driver = text(&found, &["spec", "csi", "driver"]).to_owned();
     }
     if driver.is_empty() {
         return Ok(false);
@@ -115,5 +117,5 @@ async fn driver_wants(
         resource: "csidriver".to_owned(),
         name: driver,
     })?;
-    Ok(list(&found, &["spec", "tokenRequests"]).any(|asked| text(asked, "audience") == audience))
+    Ok(items(&found, &["spec", "tokenRequests"]).iter().any(|asked| text_in(asked, "audience") == audience))
 }

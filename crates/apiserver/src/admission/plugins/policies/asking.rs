@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use model::policies::{
+use kinds::policies::{
     Authorizer, Caller, Check, Decision, MatchedResource, RequestFacts, Resource, ResourceCheck, Target,
     request_value,
 };

@@ -14,7 +14,7 @@ pub(super) use validating::ValidatingAdmissionPolicy;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::policies::{Binding, Criteria};
+use kinds::policies::{Binding, Criteria};
 use model::{ObjectKey, Resource};
 
 use crate::admission::Target;

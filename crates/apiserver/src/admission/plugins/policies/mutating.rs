@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use model::apply::merge_configuration;
+use kinds::apply::merge_configuration;
+use kinds::policies::{Binding, Change, Matched, MutatingPolicy, apply_operations};
 use model::error::{Denied, Error};
-use model::policies::{Binding, Change, Matched, MutatingPolicy, apply_operations};
 use serde_json::Value;
 
 use super::asking::{Facts, target};
@@ -139,11 +139,11 @@ impl Changing<'_, '_, '_> {
                 return Ok(());
             }
         }
-        let before = seen.object.clone();
+        let (resource, before) = (&facts.request.call.resource_type, seen.object.clone());
         for index in 0..policy.changes() {
             let changed = policy.change(index, &seen.input(facts, params));
             let live = seen.object.as_ref().expect("nothing is changed where nothing is written");
-            match changed.and_then(|change| applied(seen.of, live, change)) {
+            match changed.and_then(|change| applied(resource, seen.of, live, change)) {
                 Ok(Some(changed)) => seen.object = Some(completed(seen.of, changed)?),
                 Ok(None) => {}
                 Err(problem) => self.refuse(policy, Some(binding), problem, "Invalid"),
@@ -199,8 +199,18 @@ impl Changing<'_, '_, '_> {
 }
 
 /// What a change makes of an object; nothing if it stays as it is.
-fn applied(of: &Served, live: &Object, change: Change) -> Result<Option<Object>, String> {
+fn applied(resource: &Served, of: &Served, live: &Object, change: Change) -> Result<Option<Object>, String> {
+    // A part whose type is of another group, such as a Scale: Kubernetes does not find the type.
+    let is_foreign = of.group != resource.group;
     match change {
+        Change::Configuration(_) if is_foreign => Err(format!(
+            "error applying patch: failed to convert patch object to typed object: no corresponding type for {}, Kind={}",
+            of.api_version(),
+            of.kind
+        )),
+        Change::Operations(_) if is_foreign && resource.custom.is_some() => {
+            Err(format!("request to convert CR to an invalid group/version: {}", of.api_version()))
+        }
         Change::Configuration(mut config) => {
             let mut live = live.clone();
             let named: Vec<_> = ["apiVersion", "kind"].map(|key| (key, live.remove(key))).into();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use kinds::policies::{Binding, ParamRef, Params};
 use model::error::Error;
-use model::policies::{Binding, ParamRef, Params};
 use model::{ObjectKey, Selector};
 
 use super::view;

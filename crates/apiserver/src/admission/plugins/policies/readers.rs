@@ -1,6 +1,7 @@
 //! Who writes a policy or a binding has to be allowed to read its parameters: expressions show what is in them.
 
 use model::error::{Error, FieldError};
+use model::object::text_in;
 use serde_json::Value;
 
 use super::{GROUP, params};
@@ -50,13 +51,9 @@ fn spec<'a>(object: &'a Object, field: &str) -> Option<&'a Value> {
     object.get("spec")?.get(field).filter(|value| !value.is_null())
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// Why a caller may not read all objects of a kind.
 fn of_policy(request: &Request<'_>, kind: &Value) -> Option<String> {
-    let (api_version, kind) = (text(kind, "apiVersion"), text(kind, "kind"));
+    let (api_version, kind) = (text_in(kind, "apiVersion"), text_in(kind, "kind"));
     let place = ResourcePath {
         name: "*".to_owned(),
         namespace: "*".to_owned(),
@@ -85,10 +82,10 @@ async fn of_binding(
         (ResourcePath { group: "*".to_owned(), resource: "*".to_owned(), ..ResourcePath::default() }, true)
     };
     let (place, is_known) =
-        kind.map_or_else(anything, |kind| place(request, text(kind, "apiVersion"), text(kind, "kind")));
+        kind.map_or_else(anything, |kind| place(request, text_in(kind, "apiVersion"), text_in(kind, "kind")));
     let place = ResourcePath {
-        name: text(reference, "name").to_owned(),
-        namespace: text(reference, "namespace").to_owned(),
+        name: text_in(reference, "name").to_owned(),
+        namespace: text_in(reference, "namespace").to_owned(),
         ..place
     };
     let verb = if place.name.is_empty() { "list" } else { "get" };

@@ -1,7 +1,7 @@
 //! The objects of a request in the version that a policy asks for.
 
+use kinds::policies::{Binding, Input, Matched};
 use model::error::Error;
-use model::policies::{Binding, Input, Matched};
 
 use super::asking::{Facts, target};
 use super::{selects_namespace, view};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use kinds::policies::{Binding, Judgement, Matched, ValidatingPolicy};
 use model::error::Error;
-use model::policies::{Binding, Judgement, Matched, ValidatingPolicy};
 
 use super::asking::{Facts, target};
 use super::params::{self, Problem};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use kinds::policies::MatchedResource;
 use model::error::Error;
-use model::policies::MatchedResource;
 use serde_json::Value;
 
 use crate::admission::Request;

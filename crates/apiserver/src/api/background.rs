@@ -1,0 +1,115 @@
+//! The background tasks of a server, each with its name.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use model::error::Error;
+use tokio::sync::oneshot;
+
+use super::ApiServer;
+use crate::auth::accounts::tracking;
+use crate::auth::rbac;
+use crate::presence::Presence;
+use crate::verbs::store_error;
+use crate::{bootstrap, definitions, flow_control};
+
+/// The parts of a server that its later tasks begin with.
+pub(super) struct Start {
+    pub address: Option<SocketAddr>,
+    pub presence: Option<Presence>,
+    pub uses: tracking::Uses,
+    pub has_roles: bool,
+    pub is_fresh: bool,
+}
+
+impl ApiServer {
+    /// Starts the tasks that the first answer does not need.
+    pub(super) fn start_tasks(&self, Start { address, mut presence, uses, has_roles, is_fresh }: Start) {
+        let (server, progress) = (Arc::downgrade(&self.0), self.progress.clone());
+        let (listed, roles_listed) = oneshot::channel();
+        if has_roles {
+            let listing = rbac::follow(self.store.clone(), self.rbac.clone());
+            let progress = progress.clone();
+            self.spawn("the RBAC informer", async move {
+                progress.turn().await;
+                let following = listing.await;
+                let _ = listed.send(());
+                following.await;
+            });
+        }
+        let (hand_over, handed_over) = oneshot::channel();
+        let (parts, begun) = (server.clone(), progress.clone());
+        let has_presence = presence.is_some();
+        self.tasks.start_finite("the bootstrap of the first objects", async move {
+            begun.turn().await;
+            // What is made has to be followed, and what is there has to be known before anybody relies on it.
+            if has_roles && roles_listed.await.is_err() {
+                return;
+            }
+            bootstrap::complete(parts, address, &mut presence, is_fresh).await;
+            let _ = hand_over.send(presence);
+        });
+        let (flows, settled) = (flow_control::keep(server.clone()), progress.clone());
+        self.spawn("the FlowSchema controller", async move {
+            settled.completed().await;
+            flows.await;
+        });
+        if tracking::is_served(self) {
+            let (tokens, settled) = (tracking::keep(server.clone(), uses), progress);
+            self.spawn("the legacy token tracking controller", async move {
+                settled.completed().await;
+                tokens.await;
+            });
+        }
+        if has_presence {
+            self.spawn("the identity Lease controller", async move {
+                if let Ok(Some(presence)) = handed_over.await {
+                    presence.keep(server).await;
+                }
+            });
+        } else {
+            self.departure.complete();
+        }
+    }
+
+    /// Starts the tasks that keep what is known of definitions, and of what admission plugins look at.
+    pub(super) async fn follow(&self, is_defining: bool) -> Result<(), Error> {
+        let of_definitions = async {
+            if !is_defining {
+                return Ok(());
+            }
+            let following = definitions::follow(&self.store, self.catalog.clone()).await;
+            let following = following.map_err(store_error)?;
+            self.spawn("the CRD informer", following);
+            let changes = self.catalog.position.changes();
+            self.spawn("the CRD controller", definitions::look_after(Arc::downgrade(&self.0), changes));
+            let indexing = definitions::keep_indexes(Arc::downgrade(&self.0));
+            self.spawn("the selectable field controller", indexing);
+            Ok(())
+        };
+        let registry = self.registry();
+        let of_admission = self.admission.follow(&self.store, &registry);
+        let ((), following) = tokio::try_join!(of_definitions, of_admission)?;
+        for (resource, task) in following {
+            self.spawn(format!("the informer of {resource}"), task);
+        }
+        Ok(())
+    }
+
+    /// Starts a task that runs as long as the server. It may end by itself once the server stops or is dropped.
+    pub(super) fn spawn(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (server, shutdown, leaving) =
+            (Arc::downgrade(&self.0), self.shutdown.clone(), self.leaving.clone());
+        self.tasks.start(name, async move {
+            task.await;
+            if server.strong_count() == 0 || shutdown.is_requested() || leaving.is_requested() {
+                std::future::pending::<()>().await;
+            }
+        });
+    }
+}

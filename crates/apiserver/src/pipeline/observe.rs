@@ -1,0 +1,125 @@
+//! A request in logs, traces and metrics.
+
+use std::time::Duration;
+
+use http::{Method, Uri};
+use model::error::Error;
+use mount::Unauthenticated;
+
+use super::Target;
+use super::failure::OwnForm;
+use crate::api::ApiServer;
+use crate::metrics::{LatencyLabels, RequestLabels};
+use crate::request::path::ResourcePath;
+use crate::request::verb::Verb;
+
+/// A request that takes longer is logged.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// The head of a request, kept for its line in the log: cheap to clone, and made a text only if there is a line.
+pub(super) struct Asked {
+    pub method: Method,
+    pub uri: Uri,
+}
+
+impl Asked {
+    /// The form of failures, where the path belongs to a mount.
+    pub fn form<'a>(
+        &'a self,
+        api: &'a ApiServer,
+        unauthenticated: Option<Unauthenticated>,
+    ) -> Option<OwnForm<'a>> {
+        let path = self.uri.path();
+        api.mounts.find(path).map(|mount| OwnForm { mount, path, unauthenticated })
+    }
+
+    pub fn log(&self, code: u16, elapsed: Duration, error: Option<&Error>) {
+        let Self { method, uri } = self;
+        let (path, micros) = (uri.path(), elapsed.as_micros());
+        match error {
+            Some(error @ (Error::Internal { .. } | Error::Unavailable { .. })) => {
+                tracing::error!(%method, path, code, micros, %error, "a request failed");
+            }
+            _ if elapsed >= SLOW => tracing::info!(%method, path, code, micros, "a request took long"),
+            _ => tracing::debug!(code, micros, "answered"),
+        }
+    }
+}
+
+/// At debug level, for a log that shows no details need not pay for it. Its kind tells the collector of traces to take it all the same.
+pub(super) fn span(target: &Result<Target, Error>) -> tracing::Span {
+    match target {
+        Ok(Target::Resource { verb, place }) => tracing::debug_span!(
+            "request",
+            otel.kind = "server",
+            verb = verb.as_str(),
+            group = place.group,
+            resource = place.resource,
+            subresource = place.subresource,
+            namespace = place.namespace,
+            name = place.name,
+            code = tracing::field::Empty,
+        ),
+        Ok(Target::Plain { method, path }) => tracing::debug_span!(
+            "request",
+            otel.kind = "server",
+            verb = method,
+            path,
+            code = tracing::field::Empty,
+        ),
+        Ok(Target::Mounted { method, path, mount, .. }) => tracing::debug_span!(
+            "request",
+            otel.kind = "server",
+            verb = method,
+            path,
+            mount = mount.prefix(),
+            code = tracing::field::Empty,
+        ),
+        Ok(Target::Impossible { .. }) | Err(_) => {
+            tracing::debug_span!("request", otel.kind = "server", code = tracing::field::Empty)
+        }
+    }
+}
+
+/// Labels come from what the server knows, never from what a client invents: the number of series is bounded.
+pub(super) fn labels(api: &ApiServer, target: &Target) -> RequestLabels {
+    let known = |place: &ResourcePath| {
+        let registry = api.registry();
+        let found = registry.find(&place.group, &place.version, &place.resource);
+        found.is_some_and(|found| found.verbs_of(&place.subresource).is_some())
+    };
+    match target {
+        Target::Resource { verb, place } if known(place) => RequestLabels {
+            verb: verb.to_string(),
+            group: place.group.clone(),
+            resource: place.resource.clone(),
+            subresource: place.subresource.clone(),
+            code: 0,
+        },
+        Target::Resource { verb, .. } => of_no_resource(verb.as_str()),
+        Target::Impossible { verb, .. } => of_no_resource(verb),
+        Target::Plain { method, .. } => of_no_resource(method),
+        Target::Mounted { method, mount, .. } => {
+            RequestLabels { resource: mount.prefix().to_owned(), ..of_no_resource(method) }
+        }
+    }
+}
+
+pub(super) fn of_no_resource(verb: &str) -> RequestLabels {
+    const KNOWN: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
+    let known = KNOWN.contains(&verb) || Verb::ALL.iter().any(|v| v.as_str() == verb);
+    RequestLabels {
+        verb: if known { verb } else { "other" }.to_owned(),
+        group: String::new(),
+        resource: String::new(),
+        subresource: String::new(),
+        code: 0,
+    }
+}
+
+pub(super) fn count(api: &ApiServer, mut labels: RequestLabels, code: u16, elapsed: Duration) {
+    labels.code = code;
+    let latency = LatencyLabels { verb: labels.verb.clone(), resource: labels.resource.clone() };
+    api.metrics.seconds.get_or_create(&latency).observe(elapsed.as_secs_f64());
+    api.metrics.requests.get_or_create(&labels).inc();
+}

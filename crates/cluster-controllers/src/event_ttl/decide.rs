@@ -1,0 +1,99 @@
+//! When events have been there for long enough.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::views::or_default;
+
+/// An event, as far as it counts.
+#[derive(Debug, Deserialize)]
+pub(super) struct Event {
+    pub metadata: Metadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Metadata {
+    pub name: String,
+    pub namespace: String,
+    pub uid: String,
+    pub resource_version: String,
+    creation_timestamp: Option<Timestamp>,
+    #[serde(deserialize_with = "or_default")]
+    managed_fields: Vec<Write>,
+}
+
+/// When somebody last wrote some of the fields.
+#[derive(Debug, Deserialize)]
+struct Write {
+    time: Option<Timestamp>,
+}
+
+/// The decision about an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Its time is over.
+    Delete,
+    /// Its time will be over then.
+    KeepUntil(Timestamp),
+}
+
+/// Decides about an event that expires so long after it was last written.
+pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> Step {
+    let written = event.managed_fields.iter().filter_map(|write| write.time);
+    // An event without any time was not created by a server: it expires with the new ones.
+    let last = written.chain(event.creation_timestamp).max().unwrap_or(now);
+    match last.checked_add(ttl) {
+        Ok(end) if end <= now => Step::Delete,
+        Ok(end) => Step::KeepUntil(end),
+        Err(_) => Step::KeepUntil(Timestamp::MAX),
+    }
+}
+
+/// When to look again. Not for each event: those of one sixtieth of their life go together.
+pub(super) fn next_look(first_end: Timestamp, ttl: Duration, now: Timestamp) -> Duration {
+    let wait = Duration::try_from(first_end.duration_since(now)).unwrap_or_default();
+    wait.max(ttl / 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    #[test]
+    fn an_event_lives_from_its_last_write() {
+        let event = |made: i64, written: &[i64]| -> Metadata {
+            let entries: Vec<_> = written.iter().map(|time| json!({"time": at(*time).to_string()})).collect();
+            serde_json::from_value(
+                json!({"creationTimestamp": at(made).to_string(), "managedFields": entries}),
+            )
+            .unwrap()
+        };
+        for (event, now, expected) in [
+            (event(0, &[]), 3599, Step::KeepUntil(at(3600))),
+            (event(0, &[]), 3600, Step::Delete),
+            (event(0, &[0, 50, 20]), 3600, Step::KeepUntil(at(3650))),
+            (Metadata::default(), 10, Step::KeepUntil(at(3610))),
+        ] {
+            assert_eq!(decide(&event, HOUR, at(now)), expected, "{event:?}");
+        }
+        assert_eq!(decide(&event(0, &[]), Duration::MAX, at(1)), Step::KeepUntil(Timestamp::MAX));
+    }
+
+    #[test]
+    fn events_that_end_close_together_go_together() {
+        assert_eq!(next_look(at(100), HOUR, at(0)), Duration::from_secs(100));
+        assert_eq!(next_look(at(1), HOUR, at(0)), Duration::from_secs(60));
+        assert_eq!(next_look(at(0), HOUR, at(5)), Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,264 @@
+//! The garbage-collector controller: deletes objects whose owners are gone, and finalizes owners that wait for their dependents.
+//!
+//! The metadata of all types is watched, but only objects with owners are cached, and those that wait. That an owner is gone is known from its
+//! deletion, or asked for: no object is deleted whose owner may exist. A deletion names the object's uid and the version that the decision was
+//! made about. One key may need many requests about owners, of which the first that answers decides: this is no `Reconciler`.
+
+mod decide;
+mod execute;
+mod graph;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use controller::discovery::{Discovery, ServedResource};
+use controller::events::Recorder;
+use controller::{
+    Context, Controller, Error, EventHandler, ListWatch, Outcome, ReconcileKey, ResourceKind, Result,
+    SharedInformers, WatchEvent, WorkQueue,
+};
+use kube::Client;
+use serde::de::IgnoredAny;
+
+use self::execute::Absences;
+use self::graph::{Ending, Graph, Uid, View};
+use crate::Setup;
+
+const NAME: &str = "garbage-collector-controller";
+const DEFINITIONS: ResourceKind = ResourceKind {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+};
+const API_SERVICES: ResourceKind = ResourceKind {
+    group: "apiregistration.k8s.io",
+    version: "v1",
+    kind: "APIService",
+    plural: "apiservices",
+};
+/// Objects that are decided about side by side: the more deletions share a commit, the less each costs. It is half of the writes that
+/// a server takes at a time (`--max-mutating-requests-inflight`), so that others are not sent away.
+const WORKERS: usize = 96;
+/// Changes of types within this time are looked at together.
+const SETTLE: Duration = Duration::from_millis(50);
+/// How long to wait for the first reading of all types before trying later.
+const SYNC_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The unit of reconciling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// The resources that the server serves.
+    Types,
+    /// An owner that was not seen: does it exist?
+    Owner(Uid),
+    /// An object with owners, or one that waits for its dependents.
+    Object(Uid),
+}
+
+/// The controller.
+pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Key> + use<>> {
+    let collector = Collector {
+        client: setup.client.clone(),
+        informers: setup.informers.clone(),
+        graph: Arc::default(),
+        types: Mutex::default(),
+        absences: Absences::default(),
+        recorder: Recorder::new(setup.client.clone(), NAME),
+    };
+    let mut controller = Controller::new(NAME, collector).workers(WORKERS);
+    controller.context().queue.add(Key::Types);
+    for kind in [DEFINITIONS, API_SERVICES] {
+        let queue = controller.context().queue;
+        controller = controller.watch::<IgnoredAny, _>(
+            &setup.informers,
+            ListWatch::all(kind).metadata_only(),
+            move |_| {
+                queue.add_after(Key::Types, SETTLE);
+                None
+            },
+        );
+    }
+    controller
+}
+
+struct Collector {
+    client: Client,
+    informers: SharedInformers,
+    graph: Arc<Mutex<Graph>>,
+    types: Mutex<Types>,
+    absences: Absences,
+    recorder: Recorder,
+}
+
+/// The types as they were when they were last asked for.
+#[derive(Default)]
+struct Types {
+    served: Arc<Discovery>,
+    /// Those that are watched, by the path of their collection.
+    watched: HashMap<String, Watched>,
+    /// The keys to add when there are other types: their owners are of a type that is not served.
+    waiting: HashSet<Key>,
+}
+
+/// A type that is watched.
+struct Watched {
+    of: Arc<ServedResource>,
+    /// Whether everything has been heard that there was to say of its objects: the server does not have it any more.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Types {
+    /// A look that needs a type comes again when there are other types, which may be so already.
+    fn wait_for(&mut self, key: Key, api_version: &str, kind: &str) -> Outcome {
+        if self.served.kind(api_version, kind).is_some() {
+            return Outcome::RequeueAfter(Duration::ZERO);
+        }
+        self.waiting.insert(key);
+        Outcome::Done
+    }
+}
+
+impl ReconcileKey for Collector {
+    type Key = Key;
+
+    async fn reconcile(&self, key: &Key, context: &Context<Key>) -> Result<Outcome> {
+        match self.look_at(*key, context).await {
+            Err(Error::NoKindMatch { api_version, kind }) => {
+                tracing::debug!(
+                    ?key,
+                    api_version,
+                    kind,
+                    "the kind of an owner is not served; waiting for it"
+                );
+                Ok(self.types().wait_for(*key, &api_version, &kind))
+            }
+            outcome => outcome.map(|()| Outcome::Done),
+        }
+    }
+}
+
+impl Collector {
+    async fn look_at(&self, key: Key, context: &Context<Key>) -> Result<()> {
+        match key {
+            Key::Types => self.look_for_types(context).await?,
+            Key::Owner(id) => self.look_for_owner(id, context).await?,
+            Key::Object(id) => {
+                let node = self.graph().node(id).cloned();
+                match node.map(|node| (node.ending, node)) {
+                    None | Some((Ending::Plain, _)) => {}
+                    Some((Ending::No, node)) => self.collect(id, &node).await?,
+                    Some((Ending::Foreground, node)) => {
+                        self.all_types_read(context).await?;
+                        self.end_foreground(id, &node, context).await?;
+                    }
+                    Some((Ending::Orphaning, node)) => {
+                        self.all_types_read(context).await?;
+                        self.orphan(id, &node).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn types(&self) -> MutexGuard<'_, Types> {
+        self.types.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn graph(&self) -> MutexGuard<'_, Graph> {
+        self.graph.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn served(&self) -> Arc<Discovery> {
+        Arc::clone(&self.types().served)
+    }
+
+    /// Waits for the lists of all types: only then the dependents of an object are known.
+    async fn all_types_read(&self, context: &Context<Key>) -> Result<()> {
+        let read = tokio::time::timeout(SYNC_PATIENCE, context.subscriptions.synced()).await;
+        read.map_err(|_| Error::other("not all types have been read yet"))
+    }
+
+    /// SharedInformers the types that have come, and forgets those that are gone.
+    async fn look_for_types(&self, context: &Context<Key>) -> Result<()> {
+        let served = Arc::new(Discovery::fetch(&self.client).await?);
+        let mut types = self.types();
+        types.waiting.drain().for_each(|key| context.queue.add(key));
+        types.served = Arc::clone(&served);
+        let wanted: HashMap<String, &ServedResource> =
+            served.preferred().filter(|of| is_collected(of)).map(|of| (of.path(None), of)).collect();
+        let is_complete = served.failures.is_empty();
+        types.watched.retain(|path, watched| {
+            // Its watch tells when it has heard of the last of its objects.
+            let stays = wanted.contains_key(path) || !is_complete || !watched.is_over.load(Ordering::Acquire);
+            if !stays {
+                context.subscriptions.remove(path);
+                self.graph().forget(&watched.of).into_iter().for_each(|key| context.queue.add(key));
+            }
+            stays
+        });
+        for (path, of) in wanted {
+            if types.watched.contains_key(&path) {
+                continue;
+            }
+            let watched = Watched { of: Arc::new(of.clone()), is_over: Arc::default() };
+            let target = ListWatch::all(of.resource.clone()).metadata_only();
+            let follower = Follower {
+                graph: Arc::clone(&self.graph),
+                queue: context.queue.clone(),
+                of: Arc::clone(&watched.of),
+                is_over: Arc::clone(&watched.is_over),
+                reading: 0,
+            };
+            context.subscriptions.add(path.clone(), &self.informers, target, follower);
+            types.watched.insert(path, watched);
+        }
+        Ok(())
+    }
+}
+
+/// Events come and go in masses, by time: nobody owns them.
+fn is_collected(of: &ServedResource) -> bool {
+    of.supports(&["delete", "list", "watch"]) && of.resource.plural != "events"
+}
+
+/// Keeps the objects of one type in the graph.
+struct Follower {
+    graph: Arc<Mutex<Graph>>,
+    queue: WorkQueue<Key>,
+    of: Arc<ServedResource>,
+    is_over: Arc<AtomicBool>,
+    /// How often all objects have been read.
+    reading: u32,
+}
+
+impl EventHandler for Follower {
+    fn handle(&mut self, event: WatchEvent<'_>) -> Result<()> {
+        let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = match event {
+            WatchEvent::Init => {
+                self.is_over.store(false, Ordering::Release);
+                self.reading += 1;
+                return Ok(());
+            }
+            WatchEvent::NotServed => {
+                self.is_over.store(true, Ordering::Release);
+                vec![Key::Types]
+            }
+            WatchEvent::Apply(_, line) => {
+                let View { metadata } = line.parse()?;
+                graph.seen(&self.of, metadata, self.reading)
+            }
+            WatchEvent::Delete(_, line) => graph.gone(&line.parse::<View>()?.metadata.uid),
+            WatchEvent::InitDone => graph.read_again(&self.of, self.reading),
+        };
+        drop(graph);
+        keys.into_iter().for_each(|key| self.queue.add(key));
+        Ok(())
+    }
+}

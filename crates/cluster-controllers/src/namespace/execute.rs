@@ -1,0 +1,231 @@
+//! One pass over the content of a namespace.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use controller::discovery::{Discovery, ServedResource};
+use controller::{EventHandler, Objects, ResourceKind, Result, WatchEvent, WorkQueue};
+use futures::StreamExt;
+use jiff::Timestamp;
+use kube::Client;
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use serde::Deserialize;
+
+use super::decide::{Findings, Found, Left, LeftMetadata, Sweep};
+use crate::kinds::DEFINITIONS;
+use crate::views::There;
+
+const PODS: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Pod", plural: "pods" };
+const NODES: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Node", plural: "nodes" };
+/// Objects that are read at once.
+const PAGE: u32 = 500;
+/// Types that are emptied side by side.
+const SIDE_BY_SIDE: usize = 8;
+/// Changes within this time are looked at together.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// A pass over a namespace that has been on its way out since a time.
+pub(super) struct Emptying<'a> {
+    pub(super) client: &'a Client,
+    pub(super) namespace: &'a str,
+    pub(super) since: Timestamp,
+    pub(super) now: Timestamp,
+}
+
+#[derive(Debug, Deserialize)]
+struct Pod {
+    metadata: PodMetadata,
+    #[serde(default)]
+    spec: PodSpec,
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Debug, Deserialize)]
+struct PodMetadata {
+    name: String,
+    uid: String,
+    #[serde(flatten)]
+    left: LeftMetadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodSpec {
+    node_name: String,
+    termination_grace_period_seconds: i64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PodStatus {
+    phase: String,
+}
+
+impl Emptying<'_> {
+    /// Deletes everything that can be deleted now, and says what is left.
+    pub(super) async fn pass(&self) -> Result<Findings> {
+        // After a list of CRDs discovery has all of their types, also on a server that is behind another one.
+        let definitions = Objects::new(self.client, &DEFINITIONS.resource(), None);
+        definitions.list_metadata::<There>(&ListParams::default()).await?;
+        let served = Discovery::fetch(self.client).await?;
+        let deletable = served.preferred().filter(|of| of.is_namespaced && of.supports(&["delete"]));
+        let (pods, others): (Vec<_>, Vec<_>) = deletable.partition(|of| of.resource == PODS.resource());
+        let mut findings = Findings { unknown: served.failures.clone(), ..Findings::default() };
+        for pods in pods {
+            let sweep = self.pods().await;
+            findings.are_pods_left = sweep.as_ref().is_ok_and(|sweep| sweep.found.count > 0);
+            let failed = |error: controller::Error| {
+                let text = format!("failed to delete pods for namespace: {}, err: {error}", self.namespace);
+                Sweep::failed(pods.resource.clone(), text)
+            };
+            findings.sweeps.push(sweep.unwrap_or_else(failed));
+        }
+        if !findings.are_pods_left {
+            let work: Vec<_> = others.into_iter().map(|of| self.objects(of)).collect();
+            let sweeps: Vec<_> = futures::stream::iter(work).buffered(SIDE_BY_SIDE).collect().await;
+            findings.sweeps.extend(sweeps);
+        }
+        Ok(findings)
+    }
+
+    async fn objects(&self, of: &ServedResource) -> Sweep {
+        let objects = Objects::new(self.client, &of.resource, Some(self.namespace));
+        let found = match self.empty(&objects, of).await {
+            Ok(found) => found,
+            // Types that end meanwhile take their objects along; some are listed but have no collection.
+            Err(error) if error.is_not_found() || error.is_method_not_allowed() => Found::default(),
+            Err(error) => return Sweep::failed(of.resource.clone(), error.to_string()),
+        };
+        Sweep::of(self.namespace, of.resource.clone(), found, 0)
+    }
+
+    async fn empty(&self, objects: &Objects, of: &ServedResource) -> Result<Found> {
+        if !of.supports(&["list"]) {
+            delete_collection(objects).await?;
+            return Ok(Found::default());
+        }
+        let first = objects.list_metadata::<Left>(&ListParams::default().limit(PAGE)).await?;
+        let is_ending = |left: &Left| left.metadata.deletion_timestamp.is_some();
+        if first.items.is_empty() {
+            return Ok(Found::default());
+        }
+        if first.metadata.continue_token.is_empty() && first.items.iter().all(is_ending) {
+            return Ok(count(first.items));
+        }
+        if of.supports(&["deletecollection"]) {
+            delete_collection(objects).await?;
+        } else {
+            delete_each(objects).await?;
+        }
+        let mut found = Found::default();
+        let mut pages = objects.metadata_pages::<Left>(ListParams::default());
+        while let Some(page) = pages.next().await? {
+            page.iter().for_each(|left| found.add(&left.metadata.finalizers));
+        }
+        Ok(found)
+    }
+
+    /// Pods may take their time, if there is a node that ends them.
+    async fn pods(&self) -> Result<Sweep> {
+        let objects = Objects::new(self.client, &PODS.resource(), Some(self.namespace));
+        let pods = objects.list::<Pod>(&ListParams::default()).await?.items;
+        let running = pods.iter().filter(|pod| !matches!(&*pod.status.phase, "Succeeded" | "Failed"));
+        let grace = running.map(|pod| pod.spec.termination_grace_period_seconds).max().unwrap_or(0);
+        let estimate = if self.now.as_second() - self.since.as_second() >= grace { 0 } else { grace };
+        let mut left = pods;
+        if !left.is_empty() {
+            if left.iter().any(|pod| pod.metadata.left.deletion_timestamp.is_none()) {
+                delete_collection(&objects).await?;
+                left = objects.list::<Pod>(&ListParams::default()).await?.items;
+            }
+            if self.end_without_node(&objects, &left).await? {
+                left = objects.list::<Pod>(&ListParams::default()).await?.items;
+            }
+        }
+        let mut found = Found::default();
+        left.iter().for_each(|pod| found.add(&pod.metadata.left.finalizers));
+        Ok(Sweep::of(self.namespace, PODS.resource(), found, estimate))
+    }
+
+    /// Ends pods at once whose node is not there: nobody else ever will. True if there were some.
+    async fn end_without_node(&self, objects: &Objects, pods: &[Pod]) -> Result<bool> {
+        let nodes = Objects::new(self.client, &NODES.resource(), None);
+        let names: HashSet<&str> = pods.iter().map(|pod| &*pod.spec.node_name).collect();
+        let mut missing = HashSet::new();
+        for name in names.into_iter().filter(|name| !name.is_empty()) {
+            if nodes.get_metadata::<serde::de::IgnoredAny>(name).await?.is_none() {
+                missing.insert(name);
+            }
+        }
+        let lost = pods
+            .iter()
+            .filter(|pod| missing.contains(&*pod.spec.node_name) && pod.metadata.left.finalizers.is_empty());
+        let mut has_ended_some = false;
+        for pod in lost {
+            let uid = Some(pod.metadata.uid.clone());
+            let how = DeleteParams::default()
+                .grace_period(0)
+                .preconditions(Preconditions { uid, resource_version: None });
+            has_ended_some |= objects.delete(&pod.metadata.name, &how).await?;
+        }
+        Ok(has_ended_some)
+    }
+}
+
+fn count(items: Vec<Left>) -> Found {
+    let mut found = Found::default();
+    items.iter().for_each(|left| found.add(&left.metadata.finalizers));
+    found
+}
+
+/// Dependents go like everything else here: nothing has to be held for them.
+async fn delete_collection(objects: &Objects) -> Result<()> {
+    objects.delete_collection(&DeleteParams::background(), &ListParams::default()).await
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: Name,
+}
+
+#[derive(Deserialize)]
+struct Name {
+    name: String,
+}
+
+async fn delete_each(objects: &Objects) -> Result<()> {
+    for object in objects.list_metadata::<Named>(&ListParams::default()).await?.items {
+        objects.delete(&object.metadata.name, &DeleteParams::background()).await?;
+    }
+    Ok(())
+}
+
+/// Asks for another look at a namespace when something changes in it.
+pub(super) struct Doorbell {
+    queue: WorkQueue<String>,
+    namespace: String,
+    is_live: bool,
+}
+
+impl Doorbell {
+    pub(super) fn new(queue: WorkQueue<String>, namespace: &str) -> Self {
+        Self { queue, namespace: namespace.to_owned(), is_live: false }
+    }
+}
+
+impl EventHandler for Doorbell {
+    fn handle(&mut self, event: WatchEvent<'_>) -> Result<()> {
+        // Changes between the list of the objects and the start of this informer are seen by one more pass.
+        self.is_live = match event {
+            WatchEvent::Init => false,
+            // Nothing is left of a type that is not there.
+            WatchEvent::InitDone | WatchEvent::NotServed => true,
+            WatchEvent::Apply(..) | WatchEvent::Delete(..) => self.is_live,
+        };
+        if self.is_live {
+            self.queue.add_after(self.namespace.clone(), SETTLE);
+        }
+        Ok(())
+    }
+}

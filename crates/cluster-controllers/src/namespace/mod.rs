@@ -1,0 +1,195 @@
+//! The namespace controller: deletes the content of namespaces whose deletion has begun, then removes the finalizer that holds them.
+//!
+//! Pods are deleted first, everything else when they are gone. While objects remain that other controllers have to finalize, their types are
+//! watched in the namespace, so that the end of the last object is the end of the namespace.
+
+mod decide;
+mod execute;
+#[cfg(test)]
+mod tests;
+
+use controller::{
+    Context, Controller, Error, ListWatch, Objects, Outcome, ReconcileKey, Reconciler, ResourceKind, Result,
+    SharedInformers,
+};
+use jiff::Timestamp;
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::decide::{Condition, Findings, Step, conditions};
+use self::execute::{Doorbell, Emptying};
+use crate::Setup;
+
+const NAMESPACES: ResourceKind =
+    ResourceKind { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
+/// The finalizer that stands for "its content is not gone yet".
+const FINALIZER: &str = "kubernetes";
+/// Namespaces that are emptied side by side.
+const WORKERS: usize = 4;
+
+/// The part of a namespace that says whether it is being deleted.
+#[derive(Deserialize)]
+struct Seen {
+    metadata: SeenMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SeenMetadata {
+    #[serde(default)]
+    deletion_timestamp: Option<Timestamp>,
+}
+
+/// The controller.
+pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = String> + use<>> {
+    Controller::new(
+        "namespace-controller",
+        Namespaces { client: setup.client.clone(), informers: setup.informers.clone() },
+    )
+    .watch::<Seen, _>(&setup.informers, ListWatch::all(NAMESPACES).metadata_only(), |delta| {
+        let is_ending = delta.object.metadata.deletion_timestamp.is_some();
+        (is_ending || delta.is_deleted).then(|| delta.key.name.clone())
+    })
+    .workers(WORKERS)
+}
+
+struct Namespaces {
+    client: Client,
+    informers: SharedInformers,
+}
+
+/// The decision about a namespace.
+#[derive(Debug, PartialEq, Eq)]
+enum NamespaceStep {
+    /// It stays, or is gone: nothing in it has to be watched.
+    Forget,
+    /// Its deletion has begun at this time: delete its content.
+    Empty(Timestamp),
+}
+
+impl Reconciler for Namespaces {
+    type Key = String;
+    type Observed = Option<Value>;
+    type Step = NamespaceStep;
+
+    async fn observe(&self, name: &String, _: &Context<String>) -> Result<Option<Option<Value>>> {
+        self.objects().get(name).await.map(Some)
+    }
+
+    fn decide(namespace: &Option<Value>, _: Timestamp) -> NamespaceStep {
+        match namespace.as_ref().and_then(terminating_since) {
+            None => NamespaceStep::Forget,
+            Some(since) => NamespaceStep::Empty(since),
+        }
+    }
+
+    async fn execute(
+        &self,
+        name: &String,
+        namespace: Option<Value>,
+        step: NamespaceStep,
+        context: &Context<String>,
+    ) -> Result<Outcome> {
+        match (step, namespace) {
+            (NamespaceStep::Empty(since), Some(namespace)) => {
+                self.empty(name, namespace, since, context).await
+            }
+            _ => {
+                context.subscriptions.retain(|watch| !watch.starts_with(&watches_of(name)));
+                Ok(Outcome::Done)
+            }
+        }
+    }
+}
+
+impl Namespaces {
+    fn objects(&self) -> Objects {
+        Objects::new(&self.client, &NAMESPACES.resource(), None)
+    }
+
+    /// One pass over the content of a namespace, and what follows from what it left.
+    async fn empty(
+        &self,
+        name: &str,
+        mut namespace: Value,
+        since: Timestamp,
+        context: &Context<String>,
+    ) -> Result<Outcome> {
+        let objects = self.objects();
+        if namespace["status"]["phase"] != "Terminating" {
+            namespace["status"]["phase"] = "Terminating".into();
+            namespace = objects.replace_subresource("status", name, &namespace).await?;
+        }
+        let now = Timestamp::now();
+        let findings = Emptying { client: &self.client, namespace: name, since, now }.pass().await?;
+        self.watch_what_is_left(name, &findings, context);
+
+        let old: Vec<Condition> =
+            serde_json::from_value(namespace["status"]["conditions"].clone()).unwrap_or_default();
+        if let Some(conditions) = conditions(&old, &findings, &seconds(now)) {
+            namespace["status"]["conditions"] = json!(conditions);
+            namespace = objects.replace_subresource("status", name, &namespace).await?;
+        }
+        match findings.step() {
+            Step::Wait(delay) => Ok(Outcome::RequeueAfter(delay)),
+            Step::Retry(reason) => Err(Error::other(reason)),
+            Step::LetGo => {
+                if let Some(finalizers) = namespace["spec"]["finalizers"].as_array_mut() {
+                    finalizers.retain(|finalizer| finalizer != FINALIZER);
+                }
+                objects.replace_subresource::<Value>("finalize", name, &namespace).await?;
+                Ok(Outcome::Done)
+            }
+        }
+    }
+
+    /// Rings when something changes of the types that are left.
+    fn watch_what_is_left(&self, namespace: &str, findings: &Findings, context: &Context<String>) {
+        let left = findings.sweeps.iter().filter(|sweep| sweep.found.count > 0);
+        for sweep in left {
+            let list_watch = ListWatch::all(sweep.resource.clone()).namespace(namespace).metadata_only();
+            let bell = Doorbell::new(context.queue.clone(), namespace);
+            let name = format!("{}{list_watch}", watches_of(namespace));
+            context.subscriptions.add(name, &self.informers, list_watch, bell);
+        }
+    }
+}
+
+/// The time since when a namespace is being deleted, if finalizers of its own hold it.
+fn terminating_since(namespace: &Value) -> Option<Timestamp> {
+    let since = namespace["metadata"]["deletionTimestamp"].as_str()?.parse().ok()?;
+    let is_held = namespace["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+    is_held.then_some(since)
+}
+
+/// How the names of the watches of a namespace begin.
+fn watches_of(namespace: &str) -> String {
+    format!("{namespace} ")
+}
+
+/// A time as Kubernetes has it: without fractions.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod decisions {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_emptied_once_its_deletion_has_begun_and_its_finalizer_holds_it() {
+        let namespace = |deleted: Option<&str>, finalizers: &[&str]| {
+            Some(json!({"metadata": {"deletionTimestamp": deleted}, "spec": {"finalizers": finalizers}}))
+        };
+        let since = "2026-01-01T00:00:00Z";
+        for (namespace, expected) in [
+            (None, NamespaceStep::Forget),
+            (namespace(None, &[FINALIZER]), NamespaceStep::Forget),
+            (namespace(Some(since), &[]), NamespaceStep::Forget),
+            (namespace(Some(since), &[FINALIZER]), NamespaceStep::Empty(since.parse().unwrap())),
+        ] {
+            assert_eq!(Namespaces::decide(&namespace, Timestamp::UNIX_EPOCH), expected, "{namespace:?}");
+        }
+    }
+}

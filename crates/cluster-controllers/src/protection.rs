@@ -1,0 +1,72 @@
+//! The finalizer that keeps PersistentVolumes and PersistentVolumeClaims while they are used.
+
+use serde_json::{Value, json};
+
+use super::views::Metadata;
+use controller::{Objects, Result};
+
+/// The decision about the finalizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It is right as it is.
+    Nothing,
+    /// It was never set.
+    Add,
+    /// The object goes unless something uses it.
+    RemoveIfUnused,
+}
+
+/// Decides about the finalizer of an object.
+pub(super) fn decide(object: &Metadata, finalizer: &str) -> Step {
+    let has_it = object.finalizers.iter().any(|known| known == finalizer);
+    match (object.deletion_timestamp.is_some(), has_it) {
+        (false, false) => Step::Add,
+        (true, true) => Step::RemoveIfUnused,
+        _ => Step::Nothing,
+    }
+}
+
+/// Does it, to the state that the object has now.
+pub(super) async fn execute(objects: &Objects, name: &str, finalizer: &str, step: Step) -> Result<()> {
+    if step == Step::Nothing {
+        return Ok(());
+    }
+    let Some(mut object) = objects.get::<Value>(name).await? else { return Ok(()) };
+    let metadata: Metadata = serde_json::from_value(object["metadata"].clone())?;
+    // The decision was about an earlier state: an object that has changed its mind comes by again.
+    if decide(&metadata, finalizer) != step {
+        return Ok(());
+    }
+    let mut finalizers = metadata.finalizers;
+    match step {
+        Step::Add => finalizers.push(finalizer.to_owned()),
+        _ => finalizers.retain(|known| known != finalizer),
+    }
+    object["metadata"]["finalizers"] = json!(finalizers);
+    match objects.replace::<Value>(name, &object).await {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_stays_has_the_finalizer_and_what_goes_loses_it() {
+        for (deleted, finalizers, expected) in [
+            (false, vec!["x"], Step::Add),
+            (false, vec!["f"], Step::Nothing),
+            (true, vec!["x", "f"], Step::RemoveIfUnused),
+            (true, vec!["x"], Step::Nothing),
+        ] {
+            let time = deleted.then_some("2026-01-01T00:00:00Z");
+            let object: Metadata =
+                serde_json::from_value(json!({"deletionTimestamp": time, "finalizers": finalizers})).unwrap();
+            assert_eq!(decide(&object, "f"), expected, "{object:?}");
+        }
+    }
+}

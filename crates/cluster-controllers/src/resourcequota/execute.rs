@@ -1,0 +1,86 @@
+//! Reads everything that a quota counts, and writes what it came to.
+
+use std::collections::BTreeMap;
+
+use controller::{ObjectKey, Objects, Result};
+use jiff::Timestamp;
+use kube::Client;
+use kube::api::{ApiResource, ListParams};
+use model::Object;
+use quota::{Counted, Resource, Tally};
+use serde_json::Value;
+
+use super::decide::{Sight, sight};
+use crate::kinds::QUOTAS;
+use crate::views::There;
+
+/// Counts one quota again. True if its status said of something else before what is counted.
+pub(super) async fn count(
+    client: &Client,
+    key: &ObjectKey,
+    served: &BTreeMap<Resource, ApiResource>,
+) -> Result<bool> {
+    let quotas = Objects::new(client, &QUOTAS.resource(), key.namespace());
+    // The controller may list quotas, not get one.
+    let selection = ListParams::default().fields(&format!("metadata.name={}", key.name));
+    let Some(mut quota) = quotas.list::<Object>(&selection).await?.items.pop() else { return Ok(false) };
+    let mut tally = Tally::of(&quota);
+    for (resource, names) in served {
+        add_all(&mut tally, client, key, resource, names).await?;
+    }
+    let Some(status) = tally.status(&quota) else { return Ok(false) };
+    let is_new = quota.get("status").and_then(|status| status.get("hard")) != status.get("hard");
+    quota.insert("status".to_owned(), status);
+    // With the revision that was read before anything was counted: what was charged meanwhile is not lost.
+    quotas.replace_subresource::<Value>("status", &key.name, &quota).await?;
+    Ok(is_new)
+}
+
+/// Adds the objects of one type; of a type that is no longer served there are none.
+async fn add_all(
+    tally: &mut Tally,
+    client: &Client,
+    key: &ObjectKey,
+    resource: &Resource,
+    names: &ApiResource,
+) -> Result<()> {
+    let objects = Objects::new(client, names, key.namespace());
+    let counted = Counted { group: &resource.0, plural: &resource.1, now: Timestamp::now().as_second() };
+    let counts = if sight(resource) == Sight::Count {
+        count_all(tally, counted, &objects).await
+    } else {
+        add_each(tally, counted, &objects).await
+    };
+    match counts {
+        Err(error) if error.is_not_found() => Ok(()),
+        counts => counts,
+    }
+}
+
+/// Counts objects without their content.
+async fn count_all(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -> Result<()> {
+    let (mut pages, nothing) = (objects.metadata_pages::<There>(ListParams::default()), Object::new());
+    let mut has_begun = false;
+    while let Some(page) = pages.next().await? {
+        begin(tally, counted, &mut has_begun);
+        page.iter().for_each(|_| tally.add(counted, &nothing));
+    }
+    Ok(())
+}
+
+/// Adds what each object uses.
+async fn add_each(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -> Result<()> {
+    let mut pages = objects.pages::<Object>(ListParams::default());
+    let mut has_begun = false;
+    while let Some(page) = pages.next().await? {
+        begin(tally, counted, &mut has_begun);
+        page.iter().for_each(|object| tally.add(counted, object));
+    }
+    Ok(())
+}
+
+fn begin(tally: &mut Tally, counted: Counted<'_>, has_begun: &mut bool) {
+    if !std::mem::replace(has_begun, true) {
+        tally.begin(counted);
+    }
+}

@@ -1,0 +1,234 @@
+//! The resourcequota controller: recalculates the use of quotas when they change, and when objects that they count change or are deleted.
+//!
+//! Admission adds what a write needs to a quota, in the transaction of the write, and never subtracts. Objects are listed when a quota is
+//! recalculated, and not cached: a quota is counted page by page, so that this is no `Reconciler`. Each type that some quota counts has one
+//! informer, for deletions.
+
+mod decide;
+mod execute;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use controller::discovery::Discovery;
+use controller::{
+    Cache, Context, Controller, Delta, DeltaHandler, ListWatch, ObjectKey, Outcome, ReconcileKey,
+    ResourceKind, Result, SharedInformers, WorkQueue,
+};
+use kube::Client;
+use kube::api::ApiResource;
+use quota::Resource;
+
+use self::decide::{Object, Quota, Sight, may_free, sight};
+use crate::Setup;
+use crate::kinds::{CLAIMS, CONFIG_MAPS, DEFINITIONS, PODS, QUOTAS, SECRETS, SERVICES};
+use crate::views::There;
+
+/// Quotas that are counted side by side.
+const WORKERS: usize = 2;
+/// The watch that runs while a quota counts types that may come and go.
+const NEW_TYPES: &str = "new types";
+
+/// The controller.
+pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
+    let (client, quotas) = (&setup.client, Cache::<Quota>::default());
+    let counter = Counter {
+        client: client.clone(),
+        informers: setup.informers.clone(),
+        quotas: quotas.clone(),
+        types: Arc::default(),
+    };
+    Controller::new("resourcequota-controller", counter)
+        .watch_into(&quotas, &setup.informers, ListWatch::all(QUOTAS), |delta| {
+            let is_same = delta.old.is_some_and(|before| before.spec == delta.object.spec);
+            (delta.is_deleted || !is_same || !delta.object.is_counted).then(|| delta.key.clone())
+        })
+        .workers(WORKERS)
+}
+
+struct Counter {
+    client: Client,
+    informers: SharedInformers,
+    quotas: Cache<Quota>,
+    types: Arc<Mutex<Types>>,
+}
+
+/// Types that not every server has.
+#[derive(Default)]
+struct Types {
+    /// The versions in which they are served.
+    served: BTreeMap<Resource, ApiResource>,
+    /// How many changes of definitions have been heard of.
+    changes: u64,
+}
+
+impl ReconcileKey for Counter {
+    type Key = ObjectKey;
+
+    async fn reconcile(&self, key: &ObjectKey, context: &Context<ObjectKey>) -> Result<Outcome> {
+        let Some(quota) = self.quotas.get(key) else {
+            self.forget_types(context);
+            return Ok(Outcome::Done);
+        };
+        let served = self.served(&quota.resources).await?;
+        self.watch(&quota.resources, &served, context);
+        let is_new = execute::count(&self.client, key, &served).await?;
+        // Objects that were created before the status named their resource were not charged: a second pass counts them.
+        Ok(if is_new { Outcome::RequeueAfter(Duration::ZERO) } else { Outcome::Done })
+    }
+}
+
+impl Counter {
+    /// Those types that the server has.
+    async fn served(&self, wanted: &BTreeSet<Resource>) -> Result<BTreeMap<Resource, ApiResource>> {
+        let known = || {
+            let types = self.types();
+            let find = |resource: &Resource| core(resource).or_else(|| types.served.get(resource).cloned());
+            wanted
+                .iter()
+                .filter_map(|wanted| Some((wanted.clone(), find(wanted)?)))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let found = known();
+        if found.len() == wanted.len() {
+            return Ok(found);
+        }
+        loop {
+            let before = self.types().changes;
+            let served = Discovery::fetch(&self.client).await?;
+            let counted = self.counted();
+            let countable =
+                served.preferred().filter(|of| of.is_namespaced && of.supports(&["list", "watch"]));
+            let named = countable
+                .map(|of| ((of.resource.group.clone(), of.resource.plural.clone()), of.resource.clone()));
+            let mut types = self.types();
+            // An answer from before a change is not remembered beyond it.
+            if types.changes == before {
+                types.served = named.filter(|(name, _)| counted.contains(name)).collect();
+                drop(types);
+                return Ok(known());
+            }
+        }
+    }
+
+    fn types(&self) -> MutexGuard<'_, Types> {
+        self.types.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The types that some quota counts.
+    fn counted(&self) -> BTreeSet<Resource> {
+        self.quotas.all().iter().flat_map(|(_, quota)| quota.resources.iter().cloned()).collect()
+    }
+
+    /// Follows what a quota counts.
+    fn watch(
+        &self,
+        wanted: &BTreeSet<Resource>,
+        served: &BTreeMap<Resource, ApiResource>,
+        context: &Context<ObjectKey>,
+    ) {
+        for (resource, names) in served {
+            let (list_watch, sight) = (ListWatch::all(names.clone()), sight(resource));
+            let name = format!("{}.{}", resource.1, resource.0);
+            let bell = Bell {
+                queue: context.queue.clone(),
+                quotas: self.quotas.clone(),
+                resource: resource.clone(),
+            };
+            let again = bell.clone();
+            let synced = move || again.ring(None);
+            if sight == Sight::Count {
+                let each = move |delta: &Delta<'_, There>| {
+                    if delta.is_deleted {
+                        bell.ring(Some(&delta.key.namespace));
+                    }
+                };
+                context.subscriptions.add(
+                    name,
+                    &self.informers,
+                    list_watch.metadata_only(),
+                    DeltaHandler::new(each, synced),
+                );
+            } else {
+                let each = move |delta: &Delta<'_, Object>| {
+                    if delta.is_deleted || may_free(delta.object, sight) {
+                        bell.ring(Some(&delta.key.namespace));
+                    }
+                };
+                context.subscriptions.add(name, &self.informers, list_watch, DeltaHandler::new(each, synced));
+            }
+        }
+        if wanted.iter().any(|(group, _)| !group.is_empty()) {
+            self.watch_types(context);
+        }
+    }
+
+    /// Follows definitions of types: their names are those of the types.
+    fn watch_types(&self, context: &Context<ObjectKey>) {
+        let (queue, quotas, types) = (context.queue.clone(), self.quotas.clone(), Arc::clone(&self.types));
+        let subscriptions = context.subscriptions.clone();
+        let each = move |delta: &Delta<'_, There>| {
+            let Some((plural, group)) = delta.key.name.split_once('.') else { return };
+            let resource = (group.to_owned(), plural.to_owned());
+            let mut types = types.lock().unwrap_or_else(PoisonError::into_inner);
+            types.served.remove(&resource);
+            types.changes += 1;
+            drop(types);
+            if delta.is_deleted {
+                subscriptions.remove(&delta.key.name);
+            }
+            Bell { queue: queue.clone(), quotas: quotas.clone(), resource }.ring(None);
+        };
+        let bell = DeltaHandler::<There, _, _>::new(each, || {});
+        context.subscriptions.add(
+            NEW_TYPES,
+            &self.informers,
+            ListWatch::all(DEFINITIONS).metadata_only(),
+            bell,
+        );
+    }
+
+    /// Ends the watches of what no quota counts any more.
+    fn forget_types(&self, context: &Context<ObjectKey>) {
+        let mut counted = None;
+        let own = ListWatch::all(QUOTAS).to_string();
+        context.subscriptions.retain(|name| {
+            // Not before nobody can start one: a quota that comes later starts its own.
+            let counted = counted.get_or_insert_with(|| self.counted());
+            let is_counted = |(group, plural): &Resource| name == format!("{plural}.{group}");
+            name.starts_with(&own)
+                || counted.iter().any(is_counted)
+                || name == NEW_TYPES && counted.iter().any(|(group, _)| !group.is_empty())
+        });
+    }
+}
+
+/// A type that every server has.
+fn core((group, plural): &Resource) -> Option<ApiResource> {
+    let kinds = [CLAIMS, CONFIG_MAPS, PODS, QUOTAS, SECRETS, SERVICES];
+    kinds.iter().find(|kind| kind.group == group && kind.plural == plural).map(ResourceKind::resource)
+}
+
+/// Asks for a new count of the quotas that count a type.
+#[derive(Clone)]
+struct Bell {
+    queue: WorkQueue<ObjectKey>,
+    quotas: Cache<Quota>,
+    resource: Resource,
+}
+
+impl Bell {
+    /// In a namespace, or in all.
+    fn ring(&self, namespace: Option<&str>) {
+        let quotas = match namespace {
+            None => self.quotas.all(),
+            Some(namespace) => {
+                let inside = self.quotas.within(namespace).into_iter();
+                inside.map(|(name, quota)| (ObjectKey::new(namespace, name), quota)).collect()
+            }
+        };
+        let concerned = quotas.into_iter().filter(|(_, quota)| quota.resources.contains(&self.resource));
+        concerned.for_each(|(key, _)| self.queue.add(key));
+    }
+}

@@ -1,0 +1,104 @@
+//! Whether the certificates of the server stand in a namespace as they should.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::views::or_default;
+
+/// The name of the ConfigMap.
+pub(super) const NAME: &str = "kube-root-ca.crt";
+const KEY: &str = "ca.crt";
+const DESCRIBED: &str = "kubernetes.io/description";
+const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+
+/// The cached part of a ConfigMap: there is one in each namespace, and all should be the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "ConfigMap")]
+pub(super) struct Published {
+    fingerprint: u64,
+    is_described: bool,
+}
+
+#[derive(Deserialize)]
+struct ConfigMap {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default, deserialize_with = "or_default")]
+    data: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default, deserialize_with = "or_default")]
+    annotations: BTreeMap<String, String>,
+}
+
+impl From<ConfigMap> for Published {
+    fn from(map: ConfigMap) -> Self {
+        let is_described = map.metadata.annotations.get(DESCRIBED).is_some_and(|text| !text.is_empty());
+        Self { fingerprint: fingerprint(&map.data), is_described }
+    }
+}
+
+fn fingerprint(data: &BTreeMap<String, String>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The decision about a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Nothing,
+    Create,
+    Repair,
+}
+
+/// Decides about a namespace that has this ConfigMap and should have this CA.
+pub(super) fn decide(published: Option<Published>, authority: &str) -> Step {
+    let wanted = fingerprint(&BTreeMap::from([(KEY.to_owned(), authority.to_owned())]));
+    match published {
+        None => Step::Create,
+        Some(Published { fingerprint, is_described: true }) if fingerprint == wanted => Step::Nothing,
+        Some(_) => Step::Repair,
+    }
+}
+
+/// A new ConfigMap, or one that is there with the right content.
+pub(super) fn right(map: Option<Value>, authority: &str) -> Value {
+    let mut map = map.unwrap_or_else(|| json!({"metadata": {"name": NAME}}));
+    map["data"] = json!({KEY: authority});
+    map["metadata"]["annotations"][DESCRIBED] = DESCRIPTION.into();
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_certificates_and_a_description_are_right() {
+        let decided = |map: &Value| {
+            let published = serde_json::from_value(map.clone()).unwrap();
+            decide(Some(published), "CA")
+        };
+        assert_eq!(decide(None, "CA"), Step::Create);
+        let made = right(None, "CA");
+        assert_eq!(decided(&made), Step::Nothing);
+        let described = json!({"annotations": {DESCRIBED: "mine"}});
+        for (map, expected) in [
+            (json!({"metadata": described, "data": {"ca.crt": "CA"}}), Step::Nothing),
+            (json!({"metadata": described, "data": {"ca.crt": "old"}}), Step::Repair),
+            (json!({"metadata": described, "data": {"ca.crt": "CA", "more": "x"}}), Step::Repair),
+            (json!({"metadata": described, "data": null}), Step::Repair),
+            (json!({"metadata": {"annotations": {DESCRIBED: ""}}, "data": {"ca.crt": "CA"}}), Step::Repair),
+            (json!({"metadata": {}, "data": {"ca.crt": "CA"}}), Step::Repair),
+        ] {
+            assert_eq!(decided(&map), expected, "{map}");
+            assert_eq!(decided(&right(Some(map.clone()), "CA")), Step::Nothing, "{map}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The serviceaccount controller: creates the ServiceAccount `default` in every namespace.
+
+use controller::{
+    Cache, Context, Controller, ListWatch, ObjectKey, Objects, Outcome, ReconcileKey, Reconciler, Result,
+};
+use jiff::Timestamp;
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Setup;
+use crate::kinds::{NAMESPACES, SERVICE_ACCOUNTS};
+use crate::views::There;
+
+const ACCOUNT: &str = "default";
+
+/// The part of a namespace that matters.
+#[derive(Deserialize)]
+pub(super) struct Namespace {
+    #[serde(default)]
+    status: NamespaceStatus,
+}
+
+#[derive(Default, Deserialize)]
+struct NamespaceStatus {
+    #[serde(default)]
+    phase: String,
+}
+
+impl Namespace {
+    /// Whether objects can be made in it.
+    pub fn is_active(&self) -> bool {
+        self.status.phase == "Active"
+    }
+}
+
+/// The controller.
+pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = String> + use<>> {
+    let (client, accounts) = (setup.client.clone(), Cache::<There>::default());
+    let target = ListWatch::all(SERVICE_ACCOUNTS).fields(format!("metadata.name={ACCOUNT}")).metadata_only();
+    Controller::new("serviceaccount-controller", ServiceAccounts { client, accounts: accounts.clone() })
+        .watch::<Namespace, _>(&setup.informers, ListWatch::all(NAMESPACES), |delta| {
+            (!delta.is_deleted && delta.object.is_active()).then(|| delta.key.name.clone())
+        })
+        .watch_into(&accounts, &setup.informers, target, |delta| {
+            delta.is_deleted.then(|| delta.key.namespace.clone())
+        })
+}
+
+struct ServiceAccounts {
+    client: Client,
+    /// Those with the name in question.
+    accounts: Cache<There>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Keep,
+    Create,
+}
+
+impl Reconciler for ServiceAccounts {
+    type Key = String;
+    /// Whether the account exists.
+    type Observed = bool;
+    type Step = Step;
+
+    async fn observe(&self, namespace: &String, _: &Context<String>) -> Result<Option<bool>> {
+        Ok(Some(self.accounts.get(&ObjectKey::new(namespace, ACCOUNT)).is_some()))
+    }
+
+    fn decide(exists: &bool, _: Timestamp) -> Step {
+        if *exists { Step::Keep } else { Step::Create }
+    }
+
+    async fn execute(&self, namespace: &String, _: bool, step: Step, _: &Context<String>) -> Result<Outcome> {
+        if step == Step::Create {
+            let accounts = Objects::new(&self.client, &SERVICE_ACCOUNTS.resource(), Some(namespace));
+            match accounts.create::<Value>(&json!({"metadata": {"name": ACCOUNT}})).await {
+                Err(error) if error.is_conflict() || error.is_not_found() => {}
+                Err(error) if error.is_namespace_terminating() => {}
+                made => drop(made?),
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}

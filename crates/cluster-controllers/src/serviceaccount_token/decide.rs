@@ -1,0 +1,103 @@
+//! The decision about a Secret for the token of a service account.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::views::{Metadata, or_default};
+
+/// Says whose token a Secret holds.
+pub(super) const NAME: &str = "kubernetes.io/service-account.name";
+/// Says the same by uid, so that an account of the same name that came later does not get it.
+pub(super) const UID: &str = "kubernetes.io/service-account.uid";
+
+/// A Secret, as far as it counts. Its data is base64.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Secret {
+    pub metadata: Metadata,
+    #[serde(default, deserialize_with = "or_default")]
+    pub data: BTreeMap<String, String>,
+}
+
+/// The decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// All is well.
+    Nothing,
+    /// Its account is gone, or is another one by now.
+    Delete,
+    /// Something is missing.
+    Complete(Missing),
+}
+
+/// The missing parts of a Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub authority: bool,
+    pub namespace: bool,
+    pub token: bool,
+}
+
+/// The name of the account that a Secret is for, and its uid where it says that.
+pub(crate) fn account(secret: &Metadata) -> Option<(&str, &str)> {
+    let annotation = |key: &str| secret.annotations.get(key).map(String::as_str);
+    let name = annotation(NAME).filter(|name| !name.is_empty())?;
+    Some((name, annotation(UID).unwrap_or_default()))
+}
+
+/// Decides about a Secret, given the uid of the account that it names, and the CA in base64.
+pub(super) fn decide(secret: &Secret, uid: Option<&str>, authority: &str) -> Step {
+    let Some((_, wanted)) = account(&secret.metadata) else { return Step::Nothing };
+    if !uid.is_some_and(|uid| wanted.is_empty() || wanted == uid) {
+        return Step::Delete;
+    }
+    let is_empty = |key: &str| secret.data.get(key).is_none_or(String::is_empty);
+    let known = secret.data.get("ca.crt").map_or("", String::as_str);
+    let missing =
+        Missing { authority: known != authority, namespace: is_empty("namespace"), token: is_empty("token") };
+    match missing {
+        Missing { authority: false, namespace: false, token: false } => Step::Nothing,
+        missing => Step::Complete(missing),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_completed_for_its_account_and_goes_with_it() {
+        let whole = json!({"ca.crt": "Q0E=", "namespace": "bg==", "token": "dA=="});
+        let missing = |authority, namespace, token| Step::Complete(Missing { authority, namespace, token });
+        for (wanted, data, uid, expected) in [
+            ("", json!({}), Some("1"), missing(true, true, true)),
+            ("", whole.clone(), Some("1"), Step::Nothing),
+            ("1", whole.clone(), Some("1"), Step::Nothing),
+            (
+                "1",
+                json!({"ca.crt": "b2xk", "namespace": "bg==", "token": "dA=="}),
+                Some("1"),
+                missing(true, false, false),
+            ),
+            (
+                "1",
+                json!({"ca.crt": "Q0E=", "namespace": "bg==", "token": ""}),
+                Some("1"),
+                missing(false, false, true),
+            ),
+            ("1", Value::Null, Some("1"), missing(true, true, true)),
+            ("2", whole.clone(), Some("1"), Step::Delete),
+            ("", whole, None, Step::Delete),
+        ] {
+            let annotations = json!({NAME: "default", UID: wanted});
+            let secret: Secret =
+                serde_json::from_value(json!({"metadata": {"annotations": annotations}, "data": data}))
+                    .unwrap();
+            assert_eq!(decide(&secret, uid, "Q0E="), expected, "{secret:?} {uid:?}");
+        }
+        let nobody: Secret = serde_json::from_value(json!({"metadata": {}})).unwrap();
+        assert_eq!(decide(&nobody, None, ""), Step::Nothing);
+    }
+}

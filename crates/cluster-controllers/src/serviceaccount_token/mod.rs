@@ -1,0 +1,252 @@
+//! The serviceaccount-token controller: writes tokens into Secrets of type `kubernetes.io/service-account-token`, and deletes those whose
+//! ServiceAccount is gone.
+
+mod decide;
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use controller::{
+    Cache, Context, Controller, Delta, DeltaHandler, Error, ListWatch, ObjectKey, Objects, Outcome,
+    ReconcileKey, Reconciler, ResourceKind, Result,
+};
+use jiff::Timestamp;
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(super) use self::decide::account;
+use self::decide::{Missing, NAME, Secret, Step, UID, decide};
+use crate::kinds::{SECRETS, SERVICE_ACCOUNTS};
+use crate::views::{Bare, There};
+use crate::{Settings, Setup};
+
+/// The issuer of tokens that are kept in Secrets.
+const ISSUER: &str = "kubernetes/serviceaccount";
+
+/// The cached part of a Secret: the account whose token it holds.
+#[derive(Deserialize)]
+#[serde(from = "Bare")]
+struct Holder {
+    account: String,
+}
+
+impl From<Bare> for Holder {
+    fn from(secret: Bare) -> Self {
+        Self { account: account(&secret.metadata).map(|(name, _)| name.to_owned()).unwrap_or_default() }
+    }
+}
+
+/// The unit of reconciling.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    /// A Secret that is to hold a token.
+    Secret(ObjectKey),
+    /// An account that may still name a Secret that is gone.
+    Naming { account: ObjectKey, secret: String },
+}
+
+/// The controller.
+pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>> {
+    // No service account has these rights: it makes what service accounts show who they are with.
+    let (client, holders) = (&setup.manager, Cache::<Holder>::default());
+    let tokens = Tokens {
+        client: client.clone(),
+        authority: STANDARD.encode(&setup.settings.root_ca).into(),
+        settings: Arc::clone(&setup.settings),
+    };
+    let secrets = ListWatch::all(SECRETS).fields("type=kubernetes.io/service-account-token").metadata_only();
+    let controller = Controller::new("serviceaccount-token-controller", tokens).watch_into(
+        &holders,
+        &setup.informers,
+        secrets,
+        |delta| {
+            let Delta { key, object, is_deleted, .. } = delta;
+            if object.account.is_empty() {
+                return None;
+            }
+            let account = || ObjectKey::new(&key.namespace, &object.account);
+            Some(if *is_deleted {
+                Key::Naming { account: account(), secret: key.name.clone() }
+            } else {
+                Key::Secret((*key).clone())
+            })
+        },
+    );
+    let (queue, again, all) = (controller.context().queue, controller.context().queue, holders.clone());
+    let each = move |delta: &Delta<'_, There>| {
+        let of_account = holders.within(&delta.key.namespace).into_iter();
+        let of_account =
+            of_account.filter(|(_, holder)| delta.is_deleted && holder.account == delta.key.name);
+        for (name, _) in of_account {
+            queue.add(Key::Secret(ObjectKey::new(&delta.key.namespace, name)));
+        }
+    };
+    let synced = move || all.all().into_iter().for_each(|(key, _)| again.add(Key::Secret(key)));
+    let accounts = DeltaHandler::<There, _, _>::new(each, synced);
+    controller.handle(&setup.informers, ListWatch::all(SERVICE_ACCOUNTS).metadata_only(), accounts)
+}
+
+struct Tokens {
+    client: Client,
+    /// The certificates of the server in base64.
+    authority: Arc<str>,
+    settings: Arc<Settings>,
+}
+
+enum Observed {
+    /// A Secret with the uid of the account of the name that it gives, if there is one.
+    Secret { object: Value, secret: Box<Secret>, uid: Option<String>, authority: Arc<str> },
+    /// An account, and the name of a Secret that is gone.
+    Naming { account: Value, secret: String },
+}
+
+#[derive(Debug)]
+enum TokenStep {
+    Secret(Step),
+    /// Update the account, or leave it as it is.
+    Account(Option<Value>),
+}
+
+impl Reconciler for Tokens {
+    type Key = Key;
+    type Observed = Observed;
+    type Step = TokenStep;
+
+    async fn observe(&self, key: &Key, _: &Context<Key>) -> Result<Option<Observed>> {
+        match key {
+            Key::Secret(key) => self.observe_secret(key).await,
+            Key::Naming { account, secret } => {
+                let secrets = self.objects(&SECRETS, account);
+                if secrets.get_metadata::<There>(secret).await?.is_some() {
+                    return Ok(None);
+                }
+                let found = self.objects(&SERVICE_ACCOUNTS, account).get(&account.name).await?;
+                Ok(found.map(|account| Observed::Naming { account, secret: secret.clone() }))
+            }
+        }
+    }
+
+    fn decide(observed: &Observed, _: Timestamp) -> TokenStep {
+        match observed {
+            Observed::Secret { secret, uid, authority, .. } => {
+                TokenStep::Secret(decide(secret, uid.as_deref(), authority))
+            }
+            Observed::Naming { account, secret } => TokenStep::Account(without(account, secret)),
+        }
+    }
+
+    async fn execute(
+        &self,
+        key: &Key,
+        observed: Observed,
+        step: TokenStep,
+        _: &Context<Key>,
+    ) -> Result<Outcome> {
+        match (key, observed, step) {
+            (Key::Secret(key), Observed::Secret { object, secret, uid, .. }, TokenStep::Secret(step)) => {
+                let secrets = self.objects(&SECRETS, key);
+                let done = match step {
+                    Step::Nothing => Ok(()),
+                    Step::Delete => secrets.delete(&key.name, &secret.metadata.deletion()).await.map(drop),
+                    Step::Complete(missing) => {
+                        let name = account(&secret.metadata).map(|(name, _)| name).unwrap_or_default();
+                        let completed =
+                            self.complete(object, missing, key, name, uid.as_deref().unwrap_or_default())?;
+                        secrets.replace::<Value>(&key.name, &completed).await.map(drop)
+                    }
+                };
+                match done {
+                    Err(error) if error.is_conflict() || error.is_not_found() => {}
+                    done => done?,
+                }
+            }
+            (Key::Naming { account, .. }, _, TokenStep::Account(Some(object))) => {
+                self.objects(&SERVICE_ACCOUNTS, account).replace::<Value>(&account.name, &object).await?;
+            }
+            _ => {}
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// An account that does not name a Secret any more; `None` if it does not name it now.
+fn without(account: &Value, secret: &str) -> Option<Value> {
+    let mut account = account.clone();
+    let named = account["secrets"].as_array_mut()?;
+    let before = named.len();
+    named.retain(|reference| reference["name"] != secret);
+    let is_changed = named.len() != before;
+    is_changed.then_some(account)
+}
+
+impl Tokens {
+    /// The objects beside one of a namespace.
+    fn objects(&self, kind: &ResourceKind, key: &ObjectKey) -> Objects {
+        Objects::new(&self.client, &kind.resource(), key.namespace())
+    }
+
+    async fn observe_secret(&self, key: &ObjectKey) -> Result<Option<Observed>> {
+        let Some(object) = self.objects(&SECRETS, key).get::<Value>(&key.name).await? else {
+            return Ok(None);
+        };
+        let secret: Box<Secret> = serde_json::from_value(object.clone())?;
+        let Some((name, _)) = account(&secret.metadata) else { return Ok(None) };
+        let found: Option<Bare> = self.objects(&SERVICE_ACCOUNTS, key).get_metadata(name).await?;
+        let (uid, authority) = (found.map(|account| account.metadata.uid), Arc::clone(&self.authority));
+        Ok(Some(Observed::Secret { object, secret, uid, authority }))
+    }
+
+    fn complete(
+        &self,
+        mut secret: Value,
+        missing: Missing,
+        key: &ObjectKey,
+        name: &str,
+        uid: &str,
+    ) -> Result<Value> {
+        if missing.authority {
+            secret["data"]["ca.crt"] = (*self.authority).into();
+        }
+        if missing.namespace {
+            secret["data"]["namespace"] = STANDARD.encode(&key.namespace).into();
+        }
+        if missing.token {
+            secret["data"]["token"] = STANDARD.encode(self.token(key, name, uid)?).into();
+        }
+        secret["metadata"]["annotations"][NAME] = name.into();
+        secret["metadata"]["annotations"][UID] = uid.into();
+        Ok(secret)
+    }
+
+    /// A token without an end, which is good for as long as the Secret holds it.
+    fn token(&self, key: &ObjectKey, name: &str, uid: &str) -> Result<String> {
+        let Some(signing) = &self.settings.signing_key else {
+            return Err(Error::other("there is no key to sign tokens with"));
+        };
+        let namespace = &key.namespace;
+        let claims = json!({
+            "iss": ISSUER,
+            "kubernetes.io/serviceaccount/namespace": namespace,
+            "kubernetes.io/serviceaccount/secret.name": key.name,
+            "kubernetes.io/serviceaccount/service-account.name": name,
+            "kubernetes.io/serviceaccount/service-account.uid": uid,
+            "sub": format!("system:serviceaccount:{namespace}:{name}"),
+        });
+        signing.token(&serde_json::to_vec(&claims)?).map_err(Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_forgets_only_the_secret_that_is_gone() {
+        let account = json!({"secrets": [{"name": "a"}, {"name": "b"}]});
+        assert_eq!(without(&account, "a"), Some(json!({"secrets": [{"name": "b"}]})));
+        assert_eq!(without(&account, "c"), None);
+        assert_eq!(without(&json!({}), "a"), None);
+    }
+}

@@ -1,0 +1,337 @@
+//! What a write makes of the managers of an object, and what every write needs to know for that.
+
+use std::borrow::Cow;
+
+use model::Object;
+use model::error::FieldError;
+use serde_json::Value;
+
+use super::compare::{Comparison, compare};
+use super::config::Conflict;
+use super::element::Element;
+use super::fields::reconciled;
+use super::managers::{Manager, Managers, Operation};
+use super::reset::Reset;
+use super::set::FieldSet;
+use super::types::Node;
+use crate::conversion::Conversion;
+use crate::validation::validate_managed_fields;
+
+/// One version of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Version<'a> {
+    /// How its parts are owned.
+    pub types: Node<'a>,
+    /// An object that has nothing but what every one of them has.
+    pub empty: &'a Object,
+    /// How it differs from what is stored, if it does.
+    pub conversion: Option<&'static Conversion>,
+}
+
+/// The versions of a kind.
+pub trait Versions {
+    /// The one with this `apiVersion`, if it is known.
+    fn version(&self, api_version: &str) -> Option<Version<'_>>;
+
+    /// Whether managers may only name versions that are known. Custom objects are not converted to a version that their definition
+    /// does not have: an apply fails, and any other write forgets all managers. Of other kinds such a manager alone is forgotten.
+    fn must_be_known(&self) -> bool {
+        false
+    }
+}
+
+/// Who writes, what, and when.
+#[derive(Clone, Copy)]
+pub struct Scope<'a> {
+    /// The versions of the kind.
+    pub versions: &'a dyn Versions,
+    /// The version of the request.
+    pub api_version: &'a str,
+    /// The part that is written; empty for the object itself.
+    pub subresource: &'a str,
+    /// What the write cannot change.
+    pub reset: Reset,
+    /// Who writes.
+    pub manager: &'a str,
+    /// The present time as objects have it.
+    pub now: &'a str,
+}
+
+/// The managers of an object after a write.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tracked {
+    /// `metadata.managedFields` as JSON; `None` where there are none.
+    pub json: Option<String>,
+    /// The same as it was, where nothing but times differ.
+    pub before: Option<String>,
+    /// What is wrong with what the client sent.
+    pub errors: Vec<FieldError>,
+}
+
+impl Version<'_> {
+    /// A stored object in this version.
+    pub(super) fn view<'o>(&self, stored: &'o Object) -> Cow<'o, Object> {
+        match self.conversion {
+            None => Cow::Borrowed(stored),
+            Some(conversion) => {
+                let mut view = stored.clone();
+                (conversion.from_stored)(&mut view);
+                Cow::Owned(view)
+            }
+        }
+    }
+
+    /// An object of this version in another one.
+    pub(super) fn convert<'o>(&self, object: Cow<'o, Object>, to: &Self) -> Cow<'o, Object> {
+        if self.conversion.is_none() && to.conversion.is_none() {
+            return object;
+        }
+        let mut converted = object.into_owned();
+        self.conversion.iter().for_each(|conversion| (conversion.to_stored)(&mut converted));
+        to.conversion.iter().for_each(|conversion| (conversion.from_stored)(&mut converted));
+        Cow::Owned(converted)
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// The version of the request.
+    pub(super) fn version(&self) -> Option<Version<'a>> {
+        self.versions.version(self.api_version)
+    }
+
+    pub(super) fn manager(&self, operation: Operation, fields: FieldSet<'a>) -> Manager<'a> {
+        Manager {
+            name: Cow::Borrowed(self.manager),
+            operation,
+            api_version: Cow::Borrowed(self.api_version),
+            subresource: Cow::Borrowed(self.subresource),
+            time: Some(Cow::Borrowed(self.now)),
+            fields,
+        }
+    }
+}
+
+/// `metadata.managedFields` of an object.
+pub(super) fn managed_fields(object: &Object) -> Option<&Value> {
+    object.get("metadata").and_then(|metadata| metadata.get("managedFields"))
+}
+
+/// Tracks a write that is no apply: the object as it is stored, and as it shall be, with what the client says of the managers.
+/// There is no live object when one is made.
+pub fn track(scope: &Scope<'_>, live: Option<&Object>, new: &Object) -> Tracked {
+    let sent = managed_fields(new).filter(|_| scope.subresource.is_empty());
+    let known = live.and_then(managed_fields);
+    let given = if is_reset(sent) { Some(Managers::default()) } else { given(sent) };
+    let is_given = given.is_some();
+    let managers = given.unwrap_or_else(|| Managers::decode(known).unwrap_or_default());
+    if managers.is_empty() && live.is_some() {
+        return Tracked::default();
+    }
+    let Some(mut tracked) = tracked(scope, live, new, managers, known) else { return Tracked::default() };
+    if is_given {
+        let list = tracked.json.as_deref().and_then(|json| serde_json::from_str(json).ok());
+        tracked.errors = validate_managed_fields(&list.unwrap_or_default());
+    }
+    tracked
+}
+
+/// What the client sends counts if it can be read, there is something in it, and not so much that it would take long.
+fn given(sent: Option<&Value>) -> Option<Managers<'_>> {
+    const SENT_MAX: usize = 1000;
+    let sent = sent.filter(|sent| sent.as_array().is_some_and(|entries| entries.len() <= SENT_MAX));
+    Managers::decode(sent).ok().filter(|managers| !managers.is_empty())
+}
+
+/// An empty list, or one with an empty entry, says that nobody shall own anything.
+fn is_reset(sent: Option<&Value>) -> bool {
+    match sent.and_then(Value::as_array).map(Vec::as_slice) {
+        Some([]) => true,
+        Some([Value::Object(entry)]) => entry.is_empty(),
+        _ => false,
+    }
+}
+
+fn tracked(
+    scope: &Scope<'_>,
+    live: Option<&Object>,
+    new: &Object,
+    managers: Managers<'_>,
+    known: Option<&Value>,
+) -> Option<Tracked> {
+    let version = scope.version()?;
+    let old = live.map_or(Cow::Borrowed(version.empty), |live| version.view(live));
+    let new = version.view(new);
+    let mut managers = update(scope, version, (&old, &new), managers)?;
+    managers.cap();
+    managers.sort();
+    Some(finish(&managers, known, Some(scope.now)))
+}
+
+/// Gives whoever writes what it changes between two states of the version, and takes that from all others.
+/// `None` if the states cannot be compared.
+pub(super) fn update<'a>(
+    scope: &Scope<'a>,
+    version: Version<'a>,
+    (old, new): (&'a Object, &'a Object),
+    mut managers: Managers<'a>,
+) -> Option<Managers<'a>> {
+    reconcile(scope, &mut managers).ok()?;
+    let views = views(scope, version, (old, new), &managers);
+    let changes = Changes::new(scope, version, (old, new), &views).ok()?;
+    changes.settle(&mut managers, |_| false);
+    let fields = stripped(changes.own.changed);
+    if !fields.is_empty() {
+        let mut manager = scope.manager(Operation::Update, fields);
+        if let Some(at) = managers.entries.iter().position(|known| known.is_same(&manager)) {
+            manager.fields = manager.fields.union(managers.entries.swap_remove(at).fields);
+        }
+        managers.entries.push(manager);
+    }
+    Some(managers)
+}
+
+/// A manager has names of a version that the kind does not have.
+pub(super) struct UnknownVersion(pub String);
+
+/// Brings what managers own into line with the types as they are. A manager of a version that is gone owns nothing, where that is
+/// allowed.
+pub(super) fn reconcile(scope: &Scope<'_>, managers: &mut Managers<'_>) -> Result<(), UnknownVersion> {
+    let is_unknown = |manager: &&Manager<'_>| scope.versions.version(&manager.api_version).is_none();
+    if scope.versions.must_be_known()
+        && let Some(manager) = managers.entries.iter().find(is_unknown)
+    {
+        return Err(UnknownVersion(manager.api_version.clone().into_owned()));
+    }
+    managers.entries.retain_mut(|manager| {
+        let Some(version) = scope.versions.version(&manager.api_version) else { return false };
+        manager.fields = reconciled(std::mem::take(&mut manager.fields), version.types);
+        true
+    });
+    Ok(())
+}
+
+/// The managers as an object has them, and as it had them if nothing but times differ; only those of now can.
+pub(super) fn finish(managers: &Managers<'_>, known: Option<&Value>, now: Option<&str>) -> Tracked {
+    let json = managers.encode();
+    if now.is_some_and(|now| !managers.entries.iter().any(|manager| manager.time.as_deref() == Some(now))) {
+        return Tracked { json, ..Tracked::default() };
+    }
+    let before = Managers::decode(known).unwrap_or_default();
+    let is_same = before.entries.len() == managers.entries.len()
+        && before.entries.iter().zip(&managers.entries).all(|(a, b)| a.owns_the_same(b));
+    let before = if is_same { before.encode() } else { None };
+    Tracked { json, before, errors: Vec::new() }
+}
+
+/// Without what nobody ever owns: what the object is, and what the server alone sets in its metadata.
+pub(super) fn stripped(mut fields: FieldSet<'_>) -> FieldSet<'_> {
+    const METADATA: [&str; 9] = [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ];
+    let is_one_of = |element: &Element<'_>, names: &[&str]| matches!(element, Element::Field(name) if names.contains(&&**name));
+    fields.retain(|entry| {
+        if is_one_of(&entry.element, &["metadata"]) {
+            entry.member = false;
+            entry.children.retain(|inner| {
+                inner.member &= !is_one_of(&inner.element, &METADATA);
+                true
+            });
+        } else if is_one_of(&entry.element, &["apiVersion", "kind"]) {
+            entry.member = false;
+        }
+        true
+    });
+    fields
+}
+
+/// Two states of an object in another version than that of the request.
+pub(super) type View<'a> = (String, Version<'a>, Cow<'a, Object>, Cow<'a, Object>);
+
+/// Two states of an object in every other version that a manager has names of.
+pub(super) fn views<'a>(
+    scope: &Scope<'a>,
+    version: Version<'a>,
+    (old, new): (&'a Object, &'a Object),
+    managers: &Managers<'_>,
+) -> Vec<View<'a>> {
+    let mut views: Vec<View<'a>> = Vec::new();
+    for manager in &managers.entries {
+        let name = &*manager.api_version;
+        if name == scope.api_version || views.iter().any(|(known, ..)| known == name) {
+            continue;
+        }
+        let Some(other) = scope.versions.version(name) else { continue };
+        let view = |object| version.convert(Cow::Borrowed(object), &other);
+        views.push((name.to_owned(), other, view(old), view(new)));
+    }
+    views
+}
+
+/// What changed between two states of an object, in the names of each version.
+pub(super) struct Changes<'a, 'v> {
+    pub own: Comparison<'a>,
+    api_version: &'a str,
+    others: Vec<(&'v str, Comparison<'v>)>,
+}
+
+impl<'a, 'v> Changes<'a, 'v> {
+    pub fn new(
+        scope: &Scope<'a>,
+        version: Version<'a>,
+        (old, new): (&'a Object, &'a Object),
+        views: &'v [View<'v>],
+    ) -> Result<Self, String> {
+        let own = filtered(scope.reset, compare(version.types, old, new)?);
+        let other = |(name, version, old, new): &'v View<'v>| {
+            Ok((name.as_str(), filtered(scope.reset, compare(version.types, old, new)?)))
+        };
+        let others = views.iter().map(other).collect::<Result<_, String>>()?;
+        Ok(Self { own, api_version: scope.api_version, others })
+    }
+
+    fn of(&self, api_version: &str) -> Option<(&FieldSet<'_>, &FieldSet<'_>)> {
+        if api_version == self.api_version {
+            return Some((&self.own.changed, &self.own.removed));
+        }
+        let other = self.others.iter().find(|(name, _)| *name == api_version);
+        other.map(|(_, comparison)| (&comparison.changed, &comparison.removed))
+    }
+
+    /// Takes from managers what changed or is gone. Who owns nothing any more goes.
+    pub fn settle(&self, managers: &mut Managers<'_>, is_exempt: impl Fn(&Manager<'_>) -> bool) {
+        managers.entries.retain_mut(|manager| {
+            if let Some((changed, removed)) = self.of(&manager.api_version).filter(|_| !is_exempt(manager)) {
+                let fields = std::mem::take(&mut manager.fields);
+                manager.fields = fields.difference(changed).difference(removed);
+            }
+            !manager.fields.is_empty()
+        });
+    }
+
+    /// What others own of what changed.
+    pub fn conflicts(
+        &self,
+        managers: &Managers<'_>,
+        is_exempt: impl Fn(&Manager<'_>) -> bool,
+    ) -> Vec<Conflict> {
+        let mut conflicts = Vec::new();
+        for manager in managers.entries.iter().filter(|manager| !is_exempt(manager)) {
+            let Some((changed, _)) = self.of(&manager.api_version) else { continue };
+            let common = manager.fields.clone().intersection(changed);
+            conflicts.extend(common.paths().iter().map(|path| Conflict::new(manager, path)));
+        }
+        conflicts
+    }
+}
+
+fn filtered(reset: Reset, comparison: Comparison<'_>) -> Comparison<'_> {
+    Comparison { removed: reset.filter(comparison.removed), changed: reset.filter(comparison.changed) }
+}

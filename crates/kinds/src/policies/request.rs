@@ -1,0 +1,94 @@
+//! The request as expressions see it.
+
+use model::Object;
+use serde_json::{Map, Value, json};
+
+/// Who makes a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// The user name.
+    pub name: &'a str,
+    /// What tells users of one name apart; may be empty.
+    pub uid: &'a str,
+    /// The groups.
+    pub groups: &'a [String],
+    /// What else is known of the user, as a map of lists.
+    pub extra: &'a Object,
+}
+
+/// A kind, or a resource, of an API.
+#[derive(Clone, Copy, Debug)]
+pub struct Resource<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// The version.
+    pub version: &'a str,
+    /// The kind.
+    pub kind: &'a str,
+    /// The plural.
+    pub plural: &'a str,
+}
+
+/// What is known of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestFacts<'a> {
+    /// The kind of what is written, as the policy names it.
+    pub kind: Resource<'a>,
+    /// Where it is written, as the policy names it.
+    pub resource: Resource<'a>,
+    /// The kind as the client names it.
+    pub requested_kind: Resource<'a>,
+    /// Where it is written, as the client names it.
+    pub requested: Resource<'a>,
+    /// The part of the object; empty for all of it.
+    pub subresource: &'a str,
+    /// The name; may be empty.
+    pub name: &'a str,
+    /// The namespace; empty for what is in none.
+    pub namespace: &'a str,
+    /// `CREATE` and its kin.
+    pub operation: &'a str,
+    /// Who makes it.
+    pub caller: Caller<'a>,
+    /// Whether nothing is kept of it.
+    pub is_dry_run: bool,
+    /// The options of the request, with kind and version.
+    pub options: Option<&'a Value>,
+}
+
+/// The value of the variable `request`. What is empty is not there.
+pub fn request_value(facts: &RequestFacts<'_>) -> Object {
+    let kind = |of: &Resource<'_>| json!({"group": of.group, "version": of.version, "kind": of.kind});
+    let resource =
+        |of: &Resource<'_>| json!({"group": of.group, "version": of.version, "resource": of.plural});
+    let mut user = Map::new();
+    set_text(&mut user, "username", facts.caller.name);
+    set_text(&mut user, "uid", facts.caller.uid);
+    if !facts.caller.groups.is_empty() {
+        user.insert("groups".to_owned(), facts.caller.groups.into());
+    }
+    if !facts.caller.extra.is_empty() {
+        user.insert("extra".to_owned(), Value::Object(facts.caller.extra.clone()));
+    }
+    let mut request = Map::new();
+    request.insert("uid".to_owned(), "".into());
+    request.insert("kind".to_owned(), kind(&facts.kind));
+    request.insert("resource".to_owned(), resource(&facts.resource));
+    set_text(&mut request, "subResource", facts.subresource);
+    request.insert("requestKind".to_owned(), kind(&facts.requested_kind));
+    request.insert("requestResource".to_owned(), resource(&facts.requested));
+    set_text(&mut request, "requestSubResource", facts.subresource);
+    set_text(&mut request, "name", facts.name);
+    set_text(&mut request, "namespace", facts.namespace);
+    request.insert("operation".to_owned(), facts.operation.into());
+    request.insert("userInfo".to_owned(), Value::Object(user));
+    request.insert("dryRun".to_owned(), facts.is_dry_run.into());
+    request.insert("options".to_owned(), facts.options.cloned().unwrap_or_default());
+    request
+}
+
+fn set_text(object: &mut Object, field: &str, text: &str) {
+    if !text.is_empty() {
+        object.insert(field.to_owned(), text.into());
+    }
+}

@@ -1,0 +1,88 @@
+//! Groups of the Kubernetes community, whose kinds have to be approved.
+
+use model::Object;
+use model::error::{FieldError, Path, quote};
+use model::object::text;
+
+use crate::structural::is_request_uri;
+
+const ANNOTATION: &str = "api-approved.kubernetes.io";
+const PAGE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Approval {
+    Missing,
+    Invalid,
+    /// Said not to be approved.
+    Bypassed,
+    Approved,
+}
+
+/// Whether a definition of a protected group is approved: the status, reason and message of its condition.
+pub fn approval_condition(definition: &Object) -> Option<(&'static str, &'static str, String)> {
+    if !is_protected(definition) {
+        return None;
+    }
+    let approval = approval(definition);
+    let (status, reason) = match approval {
+        Approval::Missing => ("False", "MissingAnnotation"),
+        Approval::Invalid => ("False", "InvalidAnnotation"),
+        Approval::Bypassed => ("False", "UnapprovedAnnotation"),
+        Approval::Approved => ("True", "ApprovedAnnotation"),
+    };
+    Some((status, reason, approval.message(annotation(definition))))
+}
+
+/// What is wrong with the approval of a definition; one that has not changed is fine.
+pub fn bad_approval(new: &Object, old: Option<&Object>) -> Option<FieldError> {
+    let approval = approval(new);
+    if !is_protected(new) || old.is_some_and(|old| self::approval(old) == approval) {
+        return None;
+    }
+    let annotations = Path::METADATA.field("annotations");
+    let path = annotations.key(ANNOTATION);
+    let message = approval.message(annotation(new));
+    match approval {
+        Approval::Approved | Approval::Bypassed => None,
+        Approval::Missing => Some(FieldError::required(path, message)),
+        Approval::Invalid => Some(FieldError::invalid(path, annotation(new), message)),
+    }
+}
+
+fn is_protected(definition: &Object) -> bool {
+    let group = text(definition, &["spec", "group"]);
+    let is_below =
+        |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    is_below("k8s.io") || is_below("kubernetes.io")
+}
+
+fn annotation(definition: &Object) -> &str {
+    text(definition, &["metadata", "annotations", ANNOTATION])
+}
+
+fn approval(definition: &Object) -> Approval {
+    match annotation(definition) {
+        "" => Approval::Missing,
+        reason if reason.starts_with("unapproved") => Approval::Bypassed,
+        url if is_request_uri(url) && has_host(url) => Approval::Approved,
+        _ => Approval::Invalid,
+    }
+}
+
+impl Approval {
+    fn message(self, annotation: &str) -> String {
+        let rule = format!("protected groups must have approval annotation {}", quote(ANNOTATION));
+        match self {
+            Self::Missing => format!("{rule}, {PAGE}"),
+            Self::Invalid => {
+                format!("{rule} with either a URL or a reason starting with \"unapproved\", {PAGE}")
+            }
+            Self::Bypassed => format!("not approved: {}", quote(annotation)),
+            Self::Approved => format!("approved in {annotation}"),
+        }
+    }
+}
+
+fn has_host(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(_, rest)| !rest.is_empty() && !rest.starts_with(['/', '?']))
+}

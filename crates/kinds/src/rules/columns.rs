@@ -1,0 +1,81 @@
+//! The columns of a table of objects, and the cells of a row.
+
+use model::Object;
+use model::object::{entries, text};
+use serde_json::Value;
+
+use super::age::since;
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading.
+    pub name: &'static str,
+    /// `string`, `integer`, `boolean` or `date`.
+    pub kind: &'static str,
+    /// `name` for the one that has the name of the object, else empty.
+    pub format: &'static str,
+    /// What it shows.
+    pub description: &'static str,
+    /// Zero; one if only a wide table shows it.
+    pub priority: i32,
+}
+
+impl Column {
+    pub(super) const fn new(name: &'static str, kind: &'static str, description: &'static str) -> Self {
+        Self { name, kind, format: "", description, priority: 0 }
+    }
+
+    pub(super) const fn wide(self) -> Self {
+        Self { priority: 1, ..self }
+    }
+}
+
+/// The name of the object.
+pub(super) const NAME: Column =
+    Column { format: "name", ..Column::new("Name", "string", "The name of the object.") };
+
+/// How long ago the object was created.
+pub(super) const AGE: Column = Column::new("Age", "string", "How long ago it was created.");
+
+/// The columns of a built-in kind that declares none.
+pub(super) const PLAIN: &[Column] = &[NAME, Column::new("Created At", "date", "When it was created.")];
+
+pub(super) fn plain_cells(object: &Object, _now: jiff::Timestamp) -> Vec<Value> {
+    vec![name(object), text(object, &["metadata", "creationTimestamp"]).into()]
+}
+
+pub(super) fn name(object: &Object) -> Value {
+    text(object, &["metadata", "name"]).into()
+}
+
+pub(super) fn age(object: &Object, now: jiff::Timestamp) -> Value {
+    let age = since(text(object, &["metadata", "creationTimestamp"]), now);
+    age.unwrap_or_else(|| "<unknown>".to_owned()).into()
+}
+
+/// A text, or a word for none.
+pub(super) fn or_none(text: String) -> Value {
+    if text.is_empty() { "<none>".into() } else { text.into() }
+}
+
+/// Labels as selectors write them, or a word for none.
+pub(super) fn labels(object: &Object, path: &[&str]) -> Value {
+    let pairs = entries(object, path);
+    let pairs: Vec<String> =
+        pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    or_none(pairs.join(","))
+}
+
+/// The first three of a list and how many more there are; a word if there is nothing to show.
+pub(super) fn some_of(list: impl Iterator<Item = String>, nothing: &str) -> Value {
+    const SHOWN: usize = 3;
+    let mut shown: Vec<String> = list.collect();
+    let more = shown.len().saturating_sub(SHOWN);
+    shown.truncate(SHOWN);
+    match (shown.join(","), more) {
+        (text, 0) if text.is_empty() => nothing.into(),
+        (text, 0) => text.into(),
+        (text, more) => format!("{text} + {more} more...").into(),
+    }
+}

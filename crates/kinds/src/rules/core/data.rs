@@ -1,0 +1,75 @@
+//! What ConfigMaps and Secrets have in common: keys that become file names, a limit in bytes, a seal.
+
+use model::Object;
+use model::error::FieldError;
+use model::object::{entries, is_true};
+use serde_json::Value;
+
+/// How many bytes all values together may have.
+pub const SIZE_MAX: usize = 1024 * 1024;
+
+const KEY_LENGTH_MAX: usize = 253;
+
+/// What is wrong with the keys of the map in a field.
+pub fn bad_keys(object: &Object, field: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, _) in entries(object, &[field]) {
+        errors.extend(key_errors(field, key));
+    }
+    errors
+}
+
+/// What is wrong with one key of the map in a field.
+pub fn key_errors(field: &str, key: &str) -> impl Iterator<Item = FieldError> {
+    let (path, key) = (format!("{field}[{key}]"), key.to_owned());
+    key_problems(&key).into_iter().map(move |problem| FieldError::invalid(path.clone(), key.clone(), problem))
+}
+
+/// The rules that a key breaks.
+pub fn key_problems(key: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if key.len() > KEY_LENGTH_MAX {
+        problems.push(format!("must be no more than {KEY_LENGTH_MAX} characters"));
+    }
+    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if key.is_empty() || !key.bytes().all(is_fine) {
+        problems.push(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
+             'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+                .to_owned(),
+        );
+    }
+    match key {
+        "." | ".." => problems.push(format!("must not be '{key}'")),
+        _ if key.starts_with("..") => problems.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    problems
+}
+
+/// The bytes of all texts in a field.
+pub fn text_size(object: &Object, field: &str) -> usize {
+    entries(object, &[field]).filter_map(|(_, value)| value.as_str()).map(str::len).sum()
+}
+
+/// The bytes of all base64 values in a field.
+pub fn bytes_size(object: &Object, field: &str) -> usize {
+    let decoded =
+        |text: &str| text.len() / 4 * 3 - text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    entries(object, &[field]).filter_map(|(_, value)| value.as_str()).map(decoded).sum()
+}
+
+/// What may not change once `immutable` is set, and that it may not be taken back.
+pub fn sealed(new: &Object, old: &Object, fields: &[&str]) -> Vec<FieldError> {
+    if !is_true(old, &["immutable"]) {
+        return Vec::new();
+    }
+    let changed =
+        |field: &&&str| new.get(**field).unwrap_or(&Value::Null) != old.get(**field).unwrap_or(&Value::Null);
+    let opened = (!is_true(new, &["immutable"])).then_some("immutable");
+    opened
+        .into_iter()
+        .chain(fields.iter().filter(changed).copied())
+        .map(|field| FieldError::forbidden(field, "field is immutable when `immutable` is set"))
+        .collect()
+}

@@ -1,0 +1,203 @@
+//! Strict decoding: unknown fields and fields that come twice, in the order of the text, and what becomes of the latter.
+//!
+//! Go decodes a field that comes twice into the value that it has already: structs and maps are merged, lists entry by entry.
+
+use std::collections::HashSet;
+
+use model::error::quote;
+use model::json::Ordered;
+use serde_json::{Map, Value};
+
+use super::types::{Field, Schema, Shape, TypeId};
+
+/// How many complaints are reported, which is as many as Kubernetes reports.
+const MAX: usize = 100;
+
+/// A sentence about each unknown field and each field that comes twice in an object of the type, each once. Kind and version
+/// are fields of every object.
+pub fn complaints(schema: &Schema, type_id: TypeId, body: &Ordered) -> Vec<String> {
+    let mut walk = Walk::default();
+    walk.value(Expected::Top(schema, type_id), body);
+    walk.found
+}
+
+/// The same for the operations of a JSON patch.
+pub fn patch_complaints(patch: &Ordered) -> Vec<String> {
+    let mut walk = Walk::default();
+    if let Ordered::List(operations) = patch {
+        walk.list(operations, |walk, operation| walk.value(Expected::Operation, operation));
+    }
+    walk.found
+}
+
+/// The object that Go makes of a text with fields that come twice.
+pub fn merged(schema: &Schema, type_id: TypeId, body: Ordered) -> Value {
+    joined(schema, &Shape::Object(type_id), false, None, body)
+}
+
+/// The shape expected at a place of the text.
+#[derive(Clone, Copy)]
+enum Expected<'a> {
+    /// An object with kind and version.
+    Top(&'a Schema, TypeId),
+    /// A value of a type.
+    Of(&'a Schema, &'a Shape),
+    /// An operation of a JSON patch.
+    Operation,
+    /// Any value: no field is unknown.
+    Any,
+    /// Not looked into: texts that types read by themselves, and values of unknown fields.
+    Opaque,
+}
+
+/// A key of an object as the schema knows it.
+enum Entry<'a> {
+    Known(Expected<'a>),
+    Unknown,
+}
+
+impl<'a> Expected<'a> {
+    /// The shape expected of an entry of an object.
+    fn entry(self, key: &str) -> Entry<'a> {
+        let field = |schema: &'a Schema, id: TypeId| match schema.get(id).field(key) {
+            Some(field) => Entry::Known(Self::Of(schema, &field.shape)),
+            None => Entry::Unknown,
+        };
+        match self {
+            Self::Top(..) if matches!(key, "kind" | "apiVersion") => Entry::Known(Self::Opaque),
+            Self::Top(schema, id) | Self::Of(schema, &Shape::Object(id)) => field(schema, id),
+            Self::Of(schema, Shape::Map(item)) => Entry::Known(Self::Of(schema, item)),
+            Self::Operation => match key {
+                "op" | "path" | "from" => Entry::Known(Self::Opaque),
+                "value" => Entry::Known(Self::Any),
+                _ => Entry::Unknown,
+            },
+            Self::Any => Entry::Known(Self::Any),
+            Self::Of(..) | Self::Opaque => Entry::Known(Self::Opaque),
+        }
+    }
+
+    /// The shape expected of an entry of a list.
+    fn item(self) -> Self {
+        match self {
+            Self::Of(schema, Shape::List(item) | Shape::Wrapped(item)) => Self::Of(schema, item),
+            Self::Any => Self::Any,
+            _ => Self::Opaque,
+        }
+    }
+
+    fn is_object(self) -> bool {
+        let is_struct = |shape: &Shape| matches!(shape, Shape::Object(_) | Shape::Map(_));
+        match self {
+            Self::Top(..) | Self::Operation | Self::Any => true,
+            Self::Of(_, shape) => is_struct(shape),
+            Self::Opaque => false,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    path: String,
+    found: Vec<String>,
+    /// The complaints in `found`, so that none is reported twice.
+    seen: HashSet<String>,
+}
+
+impl Walk {
+    fn value(&mut self, expected: Expected<'_>, value: &Ordered) {
+        match value {
+            Ordered::Object(entries) if expected.is_object() => self.object(expected, entries),
+            Ordered::List(items) => self.list(items, |walk, item| walk.value(expected.item(), item)),
+            Ordered::Object(_) | Ordered::Scalar(_) => {}
+        }
+    }
+
+    fn object(&mut self, expected: Expected<'_>, entries: &[(String, Ordered)]) {
+        let (mut keys, length) = (HashSet::new(), self.path.len());
+        for (key, value) in entries {
+            if length > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(key);
+            match expected.entry(key) {
+                Entry::Unknown => self.note("unknown"),
+                Entry::Known(expected) => {
+                    if !keys.insert(key) {
+                        self.note("duplicate");
+                    }
+                    self.value(expected, value);
+                }
+            }
+            self.path.truncate(length);
+        }
+    }
+
+    fn list(&mut self, items: &[Ordered], mut each: impl FnMut(&mut Self, &Ordered)) {
+        let length = self.path.len();
+        for (index, item) in items.iter().enumerate() {
+            self.path.push_str(&format!("[{index}]"));
+            each(self, item);
+            self.path.truncate(length);
+        }
+    }
+
+    fn note(&mut self, what: &str) {
+        if self.found.len() < MAX {
+            let complaint = format!("{what} field {}", quote(&self.path));
+            if self.seen.insert(complaint.clone()) {
+                self.found.push(complaint);
+            }
+        }
+    }
+}
+
+/// The value of a place that had a value before, or none.
+fn joined(schema: &Schema, shape: &Shape, pointer: bool, old: Option<Value>, new: Ordered) -> Value {
+    match (shape, old, new) {
+        (_, Some(old), Ordered::Scalar(Value::Null)) if !pointer && keeps_null(shape) => old,
+        (Shape::Object(id), old, Ordered::Object(entries)) => {
+            let mut object = object(old);
+            for (key, value) in entries {
+                let old = object.remove(&key);
+                let value = match schema.get(*id).field(&key) {
+                    Some(Field { shape, pointer, .. }) => joined(schema, shape, *pointer, old, value),
+                    None => value.into_value(),
+                };
+                object.insert(key, value);
+            }
+            Value::Object(object)
+        }
+        (Shape::Map(item), old, Ordered::Object(entries)) => {
+            let mut object = object(old);
+            object.extend(
+                entries.into_iter().map(|(key, value)| (key, joined(schema, item, false, None, value))),
+            );
+            Value::Object(object)
+        }
+        (Shape::List(item) | Shape::Wrapped(item), old, Ordered::List(items)) => {
+            let mut before = match old {
+                Some(Value::Array(before)) => before,
+                _ => Vec::new(),
+            }
+            .into_iter();
+            items.into_iter().map(|value| joined(schema, item, false, before.next(), value)).collect()
+        }
+        (_, _, new) => new.into_value(),
+    }
+}
+
+/// Whether Go leaves a value as it is where the text has `null`.
+fn keeps_null(shape: &Shape) -> bool {
+    matches!(
+        shape,
+        Shape::Object(_) | Shape::String { .. } | Shape::Bool | Shape::Int32 | Shape::Int64 | Shape::Double
+    )
+}
+
+fn object(value: Option<Value>) -> Map<String, Value> {
+    match value {
+        Some(Value::Object(object)) => object,
+        _ => Map::new(),
+    }
+}

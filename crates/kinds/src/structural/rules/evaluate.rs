@@ -1,0 +1,406 @@
+//! Rules run over an object.
+
+use cel::{Declared, Outcome, Type, Value as CelValue};
+use model::error::{FieldError, FieldErrorKind, Path};
+use serde_json::{Map, Value};
+
+use super::compile::{CALL_LIMIT, Compiled, Place, Rules};
+use crate::structural::{
+    node::{Kind, Node, Values},
+    validate::{Old, OldValue},
+};
+
+/// What all rules may cost for one object.
+const BUDGET: u64 = 10_000_000;
+/// The longest text that an expression may give as a message.
+const MAX_MESSAGE_BYTES: usize = 5 * 1024;
+/// What is said where the rules have cost too much.
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/// What is said of an object.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// What is wrong.
+    pub errors: Vec<FieldError>,
+    /// What was wrong already and has not changed: it is only said.
+    pub warnings: Vec<String>,
+}
+
+impl From<Vec<FieldError>> for Verdict {
+    fn from(errors: Vec<FieldError>) -> Self {
+        Self { errors, warnings: Vec::new() }
+    }
+}
+
+impl Rules {
+    /// Runs the rules over an object with its schema; on update, `old` is the object as it is.
+    pub fn validate(
+        &self,
+        root: &Node,
+        new: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+    ) -> Verdict {
+        let mut run = Run { budget: BUDGET, verdict: Verdict::default() };
+        let pair = old.map(|object| Pair::Root { new, old: Old { object, node: root } });
+        let ratchet = Ratchet { current: pair, nearest: None };
+        // Once the budget is spent nothing more is to be done, and that has been said.
+        let _ = run.place(&self.root, root, &Path::OBJECT, (Given::Root(new), old.map(Given::Root)), ratchet);
+        run.verdict
+    }
+}
+
+/// A value: the object itself, or a part of it.
+#[derive(Clone, Copy)]
+enum Given<'a> {
+    Root(&'a Map<String, Value>),
+    Part(&'a Value),
+}
+
+impl<'a> Given<'a> {
+    fn object(self) -> Option<&'a Map<String, Value>> {
+        match self {
+            Self::Root(object) => Some(object),
+            Self::Part(value) => value.as_object(),
+        }
+    }
+
+    fn read(self, declared: &'a Declared) -> cel::Result<CelValue<'a>> {
+        match (self, &declared.ty) {
+            (Self::Root(entries), Type::Object(object)) => {
+                Ok(CelValue::Map(cel::Map::Object { entries, object }))
+            }
+            (Self::Root(_), _) => Err(cel::Error::no_such_overload()),
+            (Self::Part(value), _) => CelValue::from_json(value, declared),
+        }
+    }
+}
+
+/// Nothing more is run.
+struct Stop;
+
+type Step = Result<(), Stop>;
+
+/// A value, and what it was.
+#[derive(Clone, Copy)]
+enum Pair<'a> {
+    Root { new: &'a Map<String, Value>, old: Old<'a> },
+    Part { new: &'a Value, old: OldValue<'a> },
+}
+
+impl<'a> Pair<'a> {
+    fn is_unchanged(self) -> bool {
+        match self {
+            Self::Root { new, old } => old.equals(new),
+            Self::Part { new, old } => old.equals(new),
+        }
+    }
+
+    fn key(self, key: &str, new: &'a Value) -> Option<Self> {
+        let old = match self {
+            Self::Root { old, .. } => old.key(key),
+            Self::Part { old, .. } => old.object()?.key(key),
+        };
+        old.map(|old| Self::Part { new, old })
+    }
+
+    fn item(self, new: &'a Value) -> Option<Self> {
+        match self {
+            Self::Root { .. } => None,
+            Self::Part { old, .. } => old.items()?.of(new).map(|old| Self::Part { new, old }),
+        }
+    }
+}
+
+/// Which old value an unchanged one would be compared with.
+#[derive(Clone, Copy)]
+struct Ratchet<'a> {
+    current: Option<Pair<'a>>,
+    /// The nearest place above that had an old value.
+    nearest: Option<Pair<'a>>,
+}
+
+impl<'a> Ratchet<'a> {
+    fn is_unchanged(self) -> bool {
+        self.current.or(self.nearest).is_some_and(Pair::is_unchanged)
+    }
+
+    fn key(self, key: &str, new: &'a Value) -> Self {
+        let Some(pair) = self.current else { return self };
+        if self.nearest.is_none() && matches!(key, "apiVersion" | "kind") {
+            return Self { current: None, nearest: None };
+        }
+        Self { current: pair.key(key, new), nearest: self.current }
+    }
+
+    fn item(self, new: &'a Value) -> Self {
+        let Some(pair) = self.current else { return self };
+        Self { current: pair.item(new), nearest: self.current }
+    }
+}
+
+struct Run {
+    budget: u64,
+    verdict: Verdict,
+}
+
+impl Run {
+    fn place<'a>(
+        &mut self,
+        place: &'a Place,
+        node: &'a Node,
+        at: &Path<'_>,
+        (new, old): (Given<'a>, Option<Given<'a>>),
+        ratchet: Ratchet<'a>,
+    ) -> Step {
+        if matches!(new, Given::Part(Value::Null)) {
+            return Ok(());
+        }
+        let old = old.filter(|old| !matches!(old, Given::Part(Value::Null)));
+        if !place.rules.is_empty() {
+            self.rules(place, node, at, (new, old), ratchet)?;
+        }
+        if let Some(object) = new.object() {
+            return self.object(place, node, at, (object, old.and_then(Given::object)), ratchet);
+        }
+        match (new, old) {
+            (Given::Part(Value::Array(list)), Some(Given::Part(old))) => {
+                self.list(place, node, at, (list, Some(old)), ratchet)
+            }
+            (Given::Part(Value::Array(list)), _) => self.list(place, node, at, (list, None), ratchet),
+            _ => Ok(()),
+        }
+    }
+
+    fn list<'a>(
+        &mut self,
+        place: &'a Place,
+        node: &'a Node,
+        at: &Path<'_>,
+        (list, old): (&'a [Value], Option<&'a Value>),
+        ratchet: Ratchet<'a>,
+    ) -> Step {
+        let (Some(below), Some(items)) = (place.items.as_deref(), node.items.as_deref()) else {
+            return Ok(());
+        };
+        let old_items = old.and_then(|value| OldValue { value, node }.items());
+        for (index, item) in list.iter().enumerate() {
+            let old = old_items.as_ref().and_then(|old| old.of(item)).map(|old| Given::Part(old.value));
+            let given = (Given::Part(item), old);
+            self.place(below, items, &at.at(index), given, ratchet.item(item))?;
+        }
+        Ok(())
+    }
+
+    fn object<'a>(
+        &mut self,
+        place: &'a Place,
+        node: &'a Node,
+        at: &Path<'_>,
+        (object, old): (&'a Map<String, Value>, Option<&'a Map<String, Value>>),
+        ratchet: Ratchet<'a>,
+    ) -> Step {
+        let given =
+            |key: &str, value| (Given::Part(value), old.and_then(|old| old.get(key)).map(Given::Part));
+        if let (Some(below), Values::Of(values)) = (place.values.as_deref(), &node.values) {
+            for (key, value) in object {
+                let at = at.key(key);
+                self.place(below, values, &at, given(key, value), ratchet.key(key, value))?;
+            }
+        }
+        for (name, below) in &place.fields {
+            let (Some(value), Some(field)) = (object.get(&**name), node.field(name)) else { continue };
+            let at = at.field(name);
+            self.place(below, field, &at, given(name, value), ratchet.key(name, value))?;
+        }
+        Ok(())
+    }
+
+    fn rules<'a>(
+        &mut self,
+        place: &'a Place,
+        node: &Node,
+        at: &Path<'_>,
+        (new, old): (Given<'a>, Option<Given<'a>>),
+        ratchet: Ratchet<'a>,
+    ) -> Step {
+        let here = Here { at, kind: node.kind, value: new, ratchet };
+        if self.budget == 0 {
+            return self.stop(&here, OUT_OF_BUDGET.to_owned());
+        }
+        let read = new.read(&place.declared);
+        let values = read.and_then(|new| Ok((new, old.map(|old| old.read(&place.declared)).transpose()?)));
+        for rule in &place.rules {
+            let is_optional = rule.source.optional_old_self == Some(true);
+            if rule.uses_old_self && old.is_none() && !is_optional {
+                continue;
+            }
+            let (new, old) = match &values {
+                Ok((new, old)) => (new, old.as_ref()),
+                Err(error) => {
+                    self.invalid(&here, format!("{error} evaluating rule: {}", rule.source.shown()));
+                    continue;
+                }
+            };
+            if !self.passes(rule, &bindings(new, old, is_optional), &here)? {
+                // Messages never see the old value as one that may be missing.
+                self.broken(rule, &bindings(new, old, false), &here)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a rule holds; what is in the way of knowing that is an error.
+    fn passes(
+        &mut self,
+        rule: &Compiled,
+        bindings: &[(&str, CelValue<'_>)],
+        here: &Here<'_, '_>,
+    ) -> Result<bool, Stop> {
+        let program = match &rule.program {
+            Ok(program) => program,
+            Err(problem) => {
+                self.invalid(here, format!("rule compile error: {problem}"));
+                return Ok(true);
+            }
+        };
+        let Outcome { value, cost } = program.evaluate(bindings, CALL_LIMIT);
+        match self.budget.checked_sub(cost) {
+            Some(rest) => self.budget = rest,
+            None => return self.stop(here, OUT_OF_BUDGET.to_owned()).map(|()| true),
+        }
+        let shown = rule.source.shown();
+        match value {
+            Ok(CelValue::Bool(holds)) => return Ok(holds),
+            Ok(_) => return Ok(false),
+            Err(error) if error.is_cost_limit() => {
+                let problem = format!(
+                    "'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {shown}"
+                );
+                return self.stop(here, problem).map(|()| true);
+            }
+            Err(error) if error.message().starts_with("no such overload") => self.invalid(
+                here,
+                format!(
+                    "'{error}': call arguments did not match a supported operator, function or macro signature for rule: \
+                     {shown}"
+                ),
+            ),
+            Err(error) => self.invalid(here, format!("{error} evaluating rule: {shown}")),
+        }
+        Ok(true)
+    }
+
+    /// A rule does not hold: says so in its words.
+    fn broken(&mut self, rule: &Compiled, bindings: &[(&str, CelValue<'_>)], here: &Here<'_, '_>) -> Step {
+        let path = match &rule.field_path {
+            None => here.at.shown(),
+            Some(below) => here.at.field(below).into(),
+        };
+        let said = match &rule.message {
+            None => Ok(None),
+            Some(program) => {
+                let Outcome { value, cost } = program.evaluate(bindings, CALL_LIMIT);
+                match self.budget.checked_sub(cost) {
+                    None => Err(
+                        "messageExpression evaluation failed due to running out of cost budget, no further \
+                                 validation rules will be run"
+                            .to_owned(),
+                    ),
+                    Some(rest) => {
+                        self.budget = rest;
+                        said(value, &rule.source.message_expression)
+                    }
+                }
+            }
+        };
+        let (detail, ends) = match said {
+            Ok(Some(text)) => (text, false),
+            Ok(None) if rule.source.message.is_empty() => {
+                (format!("failed rule: {}", rule.source.shown()), false)
+            }
+            Ok(None) => (rule.source.shown().to_owned(), false),
+            Err(problem) => (problem, true),
+        };
+        let error = match ends {
+            true => FieldError::invalid(path, here.kind_name(), detail),
+            false => here.error(path, detail, rule.source.reason.as_deref()),
+        };
+        if !rule.uses_old_self && here.ratchet.is_unchanged() {
+            self.verdict.warnings.push(error.to_string());
+        } else {
+            self.verdict.errors.push(error);
+        }
+        if ends { Err(Stop) } else { Ok(()) }
+    }
+
+    fn invalid(&mut self, here: &Here<'_, '_>, problem: String) {
+        self.verdict.errors.push(FieldError::invalid(here.at.shown(), here.kind_name(), problem));
+    }
+
+    fn stop(&mut self, here: &Here<'_, '_>, problem: String) -> Step {
+        self.invalid(here, problem);
+        Err(Stop)
+    }
+}
+
+/// The variables of a rule.
+fn bindings<'a>(
+    new: &CelValue<'a>,
+    old: Option<&CelValue<'a>>,
+    is_optional: bool,
+) -> Vec<(&'static str, CelValue<'a>)> {
+    let old = match (old, is_optional) {
+        (Some(old), true) => Some(CelValue::some(old.clone())),
+        (None, true) => Some(CelValue::Optional(None)),
+        (old, false) => old.cloned(),
+    };
+    std::iter::once(("self", new.clone())).chain(old.map(|old| ("oldSelf", old))).collect()
+}
+
+/// What an expression says; nothing if that is no use, and an error if nothing more may be run.
+fn said(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>, String> {
+    let value = match value {
+        Err(error) if error.is_cost_limit() => {
+            return Err(format!(
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+                model::error::quote(source)
+            ));
+        }
+        Err(_) => return Ok(None),
+        Ok(value) => value,
+    };
+    let text = value.as_str().unwrap_or_default().trim();
+    let is_useful = !text.is_empty() && text.len() <= MAX_MESSAGE_BYTES && !text.contains('\n');
+    Ok(is_useful.then(|| text.to_owned()))
+}
+
+/// The value that rules are run over, and where it is.
+struct Here<'h, 'a> {
+    at: &'h Path<'h>,
+    kind: Option<Kind>,
+    value: Given<'a>,
+    ratchet: Ratchet<'a>,
+}
+
+impl Here<'_, '_> {
+    /// What stands for a value in errors that are not about it.
+    fn kind_name(&self) -> &'static str {
+        self.kind.map_or("", Kind::name)
+    }
+
+    fn error(&self, path: String, detail: String, reason: Option<&str>) -> FieldError {
+        let value = match (self.kind, self.value) {
+            (Some(Kind::Object | Kind::Array), _) | (_, Given::Root(_)) => None,
+            (_, Given::Part(value)) => Some(value.clone()),
+        };
+        match reason {
+            Some("FieldValueForbidden") => FieldError::forbidden(path, detail),
+            Some("FieldValueRequired") => FieldError::required(path, detail),
+            Some("FieldValueDuplicate") => {
+                FieldError { path, kind: FieldErrorKind::Duplicate, value, detail: String::new() }
+            }
+            _ => FieldError { path, kind: FieldErrorKind::Invalid, value, detail },
+        }
+    }
+}
