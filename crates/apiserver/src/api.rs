@@ -4,7 +4,7 @@ mod background;
 
 use std::net::SocketAddr;
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use http::{Request, Response};
@@ -322,6 +322,11 @@ impl Builder {
 impl ApiServer {
     pub(crate) fn of(parts: Arc<Parts>) -> Self {
         Self(parts)
+    }
+
+    /// A reference that does not keep the server alive.
+    pub(crate) fn weak(&self) -> Weak<Parts> {
+        Arc::downgrade(&self.0)
     }
 
     /// Resolves with the first background task that ended early; never where none does. Without that task the server may authorize

@@ -46,4 +46,4 @@ pub use policies::check_policies;
 pub use registry::ResourceType;
 pub use request::verb::{Verb, Verbs};
 pub use server::{Peers, serve};
-pub use service::ApiService;
+pub use service::{ApiService, Stopped};

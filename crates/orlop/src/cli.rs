@@ -6,8 +6,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
 use crate::{
-    access::AccessArgs, audit::AuditArgs, backup::BackupArgs, doctor::DoctorArgs, go_flags,
-    postgres::PostgresArgs, restore::RestoreArgs,
+    audit::AuditArgs,
+    auth::{self, AuthArgs},
+    backup::BackupArgs,
+    doctor::DoctorArgs,
+    go_flags,
+    postgres::PostgresArgs,
+    restore::RestoreArgs,
 };
 
 /// A Kubernetes control plane in one program, with all of its state in SQL
@@ -137,13 +142,13 @@ pub(crate) struct ServeArgs {
     ///
     /// The user is the certificate's CN, the groups are its Os. At least one of the CAs has to be valid. The file is reloaded
     /// when it changes, as all files of CAs, tokens and keys are; one that cannot be used leaves the content before in use.
-    #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
+    #[arg(long, value_name = "FILE", help_heading = auth::HEADING)]
     pub(crate) client_ca_file: Option<PathBuf>,
 
     /// Accept the bearer tokens in this file
     ///
     /// One line for each, as Kubernetes has them: TOKEN,USER,UID or TOKEN,USER,UID,"GROUP1,GROUP2"
-    #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
+    #[arg(long, value_name = "FILE", help_heading = auth::HEADING)]
     pub(crate) token_auth_file: Option<PathBuf>,
 
     /// Switch these admission plugins on, too
@@ -207,7 +212,7 @@ pub(crate) struct ServeArgs {
     pub(crate) legacy_service_account_token_clean_up_period: Duration,
 
     #[command(flatten)]
-    pub(crate) access: AccessArgs,
+    pub(crate) auth: AuthArgs,
 
     #[command(flatten)]
     pub(crate) audit: AuditArgs,

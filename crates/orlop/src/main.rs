@@ -1,26 +1,19 @@
 //! The binary: one subcommand per role, and two names that other people's tools start it by.
 
-mod access;
 mod admission;
 mod audit;
+mod auth;
 mod backup;
-mod callers;
 mod cli;
 mod config;
-mod controllers;
-mod database;
 mod doctor;
 mod etcd;
 mod go_flags;
 mod kube_apiserver;
-mod kubeconfig;
 mod postgres;
-mod reload_metrics;
-mod renewal;
 mod restore;
 mod serve;
 mod tokens;
-mod trust;
 
 use std::{
     ffi::OsStr,
@@ -66,7 +59,7 @@ fn main() -> ExitCode {
 
 fn serve(arguments: ServeArgs) -> anyhow::Result<()> {
     // `up` will run further roles beside the API server; today it is the server alone.
-    let config = config::Config::new(arguments, |name| std::env::var_os(name))?;
+    let config = config::ServeConfig::new(arguments, |name| std::env::var_os(name))?;
     block_on(serve::run(config))
 }
 

@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use process::{args::DataArgs, files};
+use server::PostgresUrl;
 use store::{
     ClockState, Engine, FileOptions, Postgres, PostgresOptions, Sqlite,
     engine::beyond,
@@ -18,7 +19,7 @@ use store::{
 
 use crate::{
     backup::archive::{self, DATABASE, Manifest},
-    postgres::{PostgresArgs, PostgresUrl},
+    postgres::PostgresArgs,
 };
 
 /// Arguments of `orlop restore`.

@@ -116,7 +116,7 @@ async fn kube_apiserver_takes_its_flags() {
     let (code, _, told) = launcher::run(&assets.path("kube-apiserver"), &legacy).await;
     assert_eq!(code, Some(1));
     for expected in [
-        "--audit-log-format legacy is not there: use json",
+        "--audit-log-format=legacy is not supported: use json",
         "--audit-log-maxage -1 can't be a negative number",
     ] {
         assert!(told.contains(expected), "{told}");

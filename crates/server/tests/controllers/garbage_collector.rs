@@ -1,4 +1,4 @@
-//! Objects that go with their owners, and those that do not.
+//! The garbage collector: deletes dependents with their owners, and nothing else.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("orlop.db");
-        let servers = Servers::on(&[Database::Sqlite { path, durability: Durability::Process }]).await;
+        let servers = Servers::on(&[Storage::Sqlite { path, durability: Durability::Process }]).await;
         Self { servers, _folder: folder }
     }
 
