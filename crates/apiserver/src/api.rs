@@ -36,6 +36,7 @@ use crate::mounts::Mounts;
 use crate::openapi::Documents;
 use crate::pacing::Pacer;
 use crate::presence::{self, Departure, Presence};
+use crate::readyz_check::ReadyzCheck;
 use crate::registry::{Registry, ResourceType};
 use crate::server::Unsent;
 use crate::webhook::Services;
@@ -75,6 +76,7 @@ pub struct Parts {
     pub(crate) progress: Arc<Progress>,
     pub(crate) leaving: Shutdown,
     pub(crate) departure: Departure,
+    pub(crate) readyz_checks: Vec<ReadyzCheck>,
     /// What Services get.
     pub(crate) services: Ranges,
     /// They end with the server.
@@ -113,6 +115,7 @@ pub struct Builder {
     store: Store,
     registry: Registry,
     mounts: Vec<Mount>,
+    readyz_checks: Vec<ReadyzCheck>,
     authentication: Authentication,
     modes: Vec<Mode>,
     plugins: Switches,
@@ -141,6 +144,17 @@ impl Builder {
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
         self.mounts.push(mount);
+        self
+    }
+
+    /// Adds a check to `/readyz`. It returns the reason why it fails, and must not block.
+    #[must_use]
+    pub fn readyz_check(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.readyz_checks.push(ReadyzCheck { name: name.into(), check: Box::new(check) });
         self
     }
 
@@ -303,6 +317,7 @@ impl Builder {
             progress: Arc::default(),
             leaving: self.leaving,
             departure: Departure::default(),
+            readyz_checks: self.readyz_checks,
             services: self.services,
             tasks: Tasks::default(),
         }));
@@ -367,6 +382,7 @@ impl ApiServer {
             store,
             registry: Registry::default(),
             mounts: Vec::new(),
+            readyz_checks: Vec::new(),
             authentication: Authentication::default(),
             modes: vec![Mode::Rbac],
             service_accounts: None,

@@ -28,6 +28,7 @@ mod pages;
 mod pipeline;
 mod policies;
 mod presence;
+mod readyz_check;
 pub mod registry;
 mod render;
 pub mod request;

@@ -83,11 +83,11 @@ mod tests {
     use store::Durability;
 
     use super::*;
-    use crate::cli::{Cli, Role};
+    use crate::cli::{Action, Cli};
 
     fn configured(arguments: &[&str]) -> Result<ServeConfig> {
         let cli = Cli::try_parse_from([&["orlop", "up"], arguments].concat())?;
-        let Role::Up(arguments) = cli.role else { panic!("this is `up`") };
+        let Action::Up(arguments) = cli.action else { panic!("this is `up`") };
         ServeConfig::new(arguments, |_| Some("/home/me".into()))
     }
 

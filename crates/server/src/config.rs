@@ -12,6 +12,7 @@ use cluster_controllers::CONTROLLERS;
 use controller::manager::{Selection, UnknownController};
 use kinds::{Ranges, admission::configuration::AdmissionConfiguration};
 use process::{descriptors, listen::ListenAddress, pki::Identity, reload::Reloader};
+use role::Role;
 use store::{Durability, remote::Connector};
 
 use crate::{
@@ -50,6 +51,8 @@ pub struct Config {
     pub audit: Option<AuditConfig>,
     /// The cluster controllers; `None` for a server that runs none of them, as a bare kube-apiserver does.
     pub controllers: Option<Controllers>,
+    /// The products that run in the process of the server.
+    pub roles: Vec<Role>,
     /// The lifetime of Events after their last write; zero keeps them forever.
     pub event_ttl: Duration,
     /// The name of this machine, for the identity Lease of the server.
@@ -196,6 +199,7 @@ impl Config {
             limits: Limits::default(),
             audit: None,
             controllers: Some(Controllers::all()),
+            roles: Vec::new(),
             event_ttl: Duration::from_secs(60 * 60),
             host: "localhost".to_owned(),
             shutdown_delay: Duration::ZERO,

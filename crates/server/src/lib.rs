@@ -29,6 +29,9 @@
 //! # }
 //! ```
 //!
+//! Products run in the process of a server as [`Config::roles`]: each gets a client that acts as its service account, routes on the server's
+//! port, and a check `role/NAME` in `/readyz`. They start after the first answer, and are restarted when they fail.
+//!
 //! [`Server::failed`] resolves when a task of the server ends early; the caller decides what that means. [`Server::kubeconfig`] is for
 //! clients over the network: it needs [`Config::listen`].
 
@@ -44,6 +47,7 @@ mod kubeconfig;
 pub mod loopback;
 mod reload_metrics;
 mod renewal;
+mod roles;
 mod server;
 mod start;
 mod storage;

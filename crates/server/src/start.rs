@@ -29,6 +29,7 @@ use crate::{
     kubeconfig,
     reload_metrics::ReloadMetrics,
     renewal::{Renewal, Renewed},
+    roles::Roles,
     storage,
 };
 
@@ -60,7 +61,7 @@ pub(crate) async fn start(
     draining: Shutdown,
     supervisor: &mut Supervisor,
 ) -> Result<Started, Error> {
-    let mut files = std::mem::take(&mut config.files);
+    let (mut files, roles) = (std::mem::take(&mut config.files), Roles::new(&config.roles));
     let listener = match &config.listen {
         Some(listen) => Some(bind(listen).await?),
         None => None,
@@ -72,7 +73,7 @@ pub(crate) async fn start(
     // Both wait for the disk.
     let (loaded, opened) = tokio::try_join!(
         load_certificates(&config),
-        open(&config, &mut files, address.as_ref(), draining, supervisor.shutdown()),
+        open(&config, &roles, &mut files, address.as_ref(), draining, supervisor.shutdown()),
     )?;
     let LoadedCertificates { pki, own, serving } = loaded;
     config.auth.client_cas.update(|trusted| ClientCas { own, ..trusted.clone() });
@@ -94,7 +95,13 @@ pub(crate) async fn start(
     let kubeconfig = renewal.as_ref().map(|renewal| renewal.kubeconfig.clone());
     watch_tasks(supervisor, &opened.store, &opened.api);
     let (set_pki, pki) = pki.map(Updater::new).unzip();
-    start_controllers(&config, supervisor, &opened, pki.clone(), address.as_ref());
+    let instance = address.as_ref().map_or(&config.host, |address| &address.for_clients);
+    start_controllers(&config, supervisor, &opened, pki.clone(), instance);
+    if let (false, Some(metrics)) = (roles.is_empty(), &opened.metrics) {
+        let instance = format!("{instance}_{}", uuid::Uuid::new_v4());
+        let running = roles.run(opened.api.clone(), metrics.clone(), instance, shutdown.clone());
+        supervisor.start("the roles", running);
+    }
     if let (Some((listener, _)), Some(tls)) = (listener, dependents.tls) {
         let peers = client_certificates::authenticator(trusted, config.auth.front_proxy_names());
         let requests = apiserver::serve(listener, tls, peers, opened.api.clone(), shutdown.clone());
@@ -145,13 +152,12 @@ fn start_controllers(
     supervisor: &mut Supervisor,
     opened: &Opened,
     pki: Option<Current<Pki>>,
-    address: Option<&Address>,
+    instance: &str,
 ) {
     let shutdown = supervisor.shutdown();
     if let Some((selected, metrics)) = config.controllers.clone().zip(opened.metrics.clone()) {
         let sources = Sources { pki, signing_key: opened.signing_key.clone() };
-        let name = address.map_or_else(|| config.host.clone(), |address| address.for_clients.clone());
-        let shared_at = config.storage.is_shared().then_some(name);
+        let shared_at = config.storage.is_shared().then(|| instance.to_owned());
         let api = opened.api.clone();
         let running = controllers::run(api, selected, sources, metrics, shared_at, shutdown.clone());
         supervisor.start("the controllers", running);
@@ -175,7 +181,7 @@ struct Opened {
     store: Store,
     audit_log: Option<Arc<Log>>,
     signing_key: Current<SigningKey>,
-    /// The metrics of the controllers; `None` without controllers.
+    /// The work queue metrics; `None` without controllers and roles.
     metrics: Option<Metrics>,
     reloads: ReloadMetrics,
 }
@@ -183,13 +189,16 @@ struct Opened {
 /// Opens the database, and builds the API server, which creates missing bootstrap objects.
 async fn open(
     config: &Config,
+    roles: &Roles,
     files: &mut Reloader,
     address: Option<&Address>,
     draining: Shutdown,
     shutdown: Shutdown,
 ) -> Result<Opened, Error> {
     let mut registry = Registry::default();
-    let metrics = config.controllers.as_ref().map(|_| Metrics::register(&mut registry));
+    let has_queues = config.controllers.is_some() || !roles.is_empty();
+    let metrics = has_queues.then(|| Metrics::register(&mut registry));
+    roles.register_metrics(&mut registry);
     let reloads = ReloadMetrics::register(&mut registry);
     // The table of types is built while the others wait for the disk.
     let types = async { ApiServer::built_in_types() };
@@ -205,6 +214,7 @@ async fn open(
     for api in &config.extra_apis {
         builder.serve_on_request(api.group, api.version);
     }
+    builder = roles.add_to(builder);
     if let Some(audit) = audit {
         builder = builder.audit(audit);
     }

@@ -96,6 +96,7 @@ impl Config {
             audit,
             // A bare kube-apiserver runs no controllers.
             controllers: None,
+            roles: Vec::new(),
             event_ttl: given.time("event-ttl").unwrap_or(EVENT_TTL),
             host: process::listen::host_name(),
             shutdown_delay: given.time("shutdown-delay-duration").unwrap_or_default(),

@@ -23,6 +23,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("mount", &[]),
     ("apiserver", &["descriptions", "kinds", "model", "mount", "process", "quota", "store", "tasks", "x509"]),
     ("controller", &["model", "process", "tasks"]),
+    ("role", &["controller", "mount", "process", "tasks"]),
     ("cluster-controllers", &["controller", "model", "process", "quota", "tasks", "x509"]),
     (
         "server",
@@ -34,12 +35,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "model",
             "mount",
             "process",
+            "role",
             "store",
             "tasks",
             "x509",
         ],
     ),
-    ("orlop", &["apiserver", "controller", "kinds", "model", "process", "server", "store", "tasks", "x509"]),
+    (
+        "orlop",
+        &["apiserver", "controller", "kinds", "model", "process", "role", "server", "store", "tasks", "x509"],
+    ),
     ("example-scores", &["apiserver", "model", "process", "store"]),
     ("example-routes", &["mount"]),
     ("pgtest", &[]),
@@ -72,7 +77,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("x509-cert", &[], "x509-parser reads and rcgen writes certificates"),
     (
         "kube",
-        &["controller", "cluster-controllers", "server", "orlop", "example-routes"],
+        &["controller", "cluster-controllers", "role", "server", "orlop", "example-routes"],
         "what serves the API never calls it as a client",
     ),
     (
@@ -84,6 +89,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
             "apiserver",
             "controller",
             "cluster-controllers",
+            "role",
             "server",
             "orlop",
             "bench",
