@@ -1,6 +1,15 @@
 //! The program `orlop`: a subcommand per role, and the drop-in names `kube-apiserver` and `etcd`.
 //!
-//! It is a library so that another binary can add products: its `main` is `orlop::run(&[MY_ROLE])`.
+//! It is a library so that another binary can add products:
+//!
+//! ```no_run
+//! # const GREETER: role::RoleDefinition = role::RoleDefinition {
+//! #     name: "greeter", about: "Greet", flags: |command| command, configure: |_| Err("not configured".into()),
+//! # };
+//! fn main() -> std::process::ExitCode {
+//!     orlop::run(&[GREETER])
+//! }
+//! ```
 
 mod admission;
 mod audit;

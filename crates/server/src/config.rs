@@ -11,6 +11,7 @@ use apiserver::{Limits, admission::Switches};
 use cluster_controllers::CONTROLLERS;
 use controller::manager::{Selection, UnknownController};
 use kinds::{Ranges, admission::configuration::AdmissionConfiguration};
+use mount::Mount;
 use process::{descriptors, listen::ListenAddress, pki::Identity, reload::Reloader};
 use role::Role;
 use store::{Durability, remote::Connector};
@@ -51,6 +52,8 @@ pub struct Config {
     pub audit: Option<AuditConfig>,
     /// The cluster controllers; `None` for a server that runs none of them, as a bare kube-apiserver does.
     pub controllers: Option<Controllers>,
+    /// Path prefixes that the server mounts, beside those of `roles`.
+    pub mounts: Vec<Mount>,
     /// The products that run in the process of the server.
     pub roles: Vec<Role>,
     /// The lifetime of Events after their last write; zero keeps them forever.
@@ -199,6 +202,7 @@ impl Config {
             limits: Limits::default(),
             audit: None,
             controllers: Some(Controllers::all()),
+            mounts: Vec::new(),
             roles: Vec::new(),
             event_ttl: Duration::from_secs(60 * 60),
             host: "localhost".to_owned(),

@@ -214,7 +214,7 @@ async fn open(
     for api in &config.extra_apis {
         builder.serve_on_request(api.group, api.version);
     }
-    builder = roles.add_to(builder);
+    builder = config.mounts.iter().cloned().fold(roles.add_to(builder), Builder::mount);
     if let Some(audit) = audit {
         builder = builder.audit(audit);
     }

@@ -96,6 +96,7 @@ impl Config {
             audit,
             // A bare kube-apiserver runs no controllers.
             controllers: None,
+            mounts: Vec::new(),
             roles: Vec::new(),
             event_ttl: given.time("event-ttl").unwrap_or(EVENT_TTL),
             host: process::listen::host_name(),
@@ -147,7 +148,9 @@ fn problems(given: &Given) -> Vec<String> {
     for mode in given.list("authorization-mode") {
         match MODES.iter().find(|(name, _)| *name == mode) {
             None => problems.push(format!("authorization-mode {mode:?} is not a valid mode")),
-            Some((_, false)) => problems.push(format!("authorization-mode {mode:?} is not there: use RBAC")),
+            Some((_, false)) => {
+                problems.push(format!("authorization-mode {mode:?} is not supported: use RBAC"))
+            }
             Some((_, true)) => {}
         }
     }

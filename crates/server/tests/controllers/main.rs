@@ -90,7 +90,7 @@ async fn end_while_filled(apis: &[ApiService], name: &str) {
     let (code, ending) = call(&apis[0], Method::DELETE, &path, &Value::Null).await;
     assert_eq!((code, &ending["status"]["phase"]), (200, &json!("Terminating")));
     let newest = clients.join_all().await.into_iter().max();
-    assert!(newest < Some(version(&ending)), "{newest:?} was made in a namespace that ends: {ending}");
+    assert!(newest < Some(version(&ending)), "{newest:?} was created in a terminating namespace: {ending}");
     let (_, left) = call(&apis[0], Method::GET, &content, &Value::Null).await;
     assert_eq!(left["items"], json!([]));
 }
@@ -116,14 +116,14 @@ async fn check(databases: &[Storage]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_that_ends_while_clients_fill_it_keeps_nothing() {
+async fn a_namespace_deleted_while_clients_create_objects_ends_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orlop.db");
     check(&[Storage::Sqlite { path, durability: Durability::Process }]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_that_ends_while_clients_of_two_servers_fill_it_keeps_nothing() {
+async fn a_namespace_deleted_while_clients_of_two_servers_create_objects_ends_empty() {
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();
     let database = || Storage::Postgres(PostgresUrl { url: url.clone(), passfile: None });

@@ -114,7 +114,7 @@ fn what_is_wanted_and_not_there_is_warned_about() {
 fn wrong_values_are_refused_in_kubernetes_words() {
     for (argument, expected) in [
         ("--authorization-mode=Nope", "authorization-mode \"Nope\" is not a valid mode"),
-        ("--authorization-mode=ABAC", "authorization-mode \"ABAC\" is not there: use RBAC"),
+        ("--authorization-mode=ABAC", "authorization-mode \"ABAC\" is not supported: use RBAC"),
         ("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr"),
         ("--enable-admission-plugins=Nope", "enable-admission-plugins plugin \"Nope\" is unknown"),
         ("--feature-gates=Nope=true", "unrecognized feature gate: Nope"),
