@@ -129,9 +129,8 @@ impl Shared {
     }
 
     /// The history, for a connection that gets answers from then on.
-    fn history(&self, record: Option<Revision>, peer: &Peer) -> Result<Found, Error> {
-        let advances = self.engine.advances();
-        let found = self.engine.history(record)?;
+    async fn history(&self, record: Option<Revision>, peer: &Peer) -> Result<Found, Error> {
+        let (advances, found) = self.engine.history(record).await?;
         peer.advances.store(advances, Ordering::SeqCst);
         Ok(found)
     }
@@ -157,7 +156,7 @@ impl Shared {
             }
             Request::HistoryBytes => self.known(call, peer, self.engine.history_bytes().await),
             Request::Advance(to) => frame(call, &Some(self.advance(to).await)),
-            Request::History(record) => frame(call, &Some(self.history(record, peer))),
+            Request::History(record) => frame(call, &Some(self.history(record, peer).await)),
             Request::AdvanceFrom { incarnation, to } => {
                 frame(call, &Some(self.advance_from(incarnation, to).await))
             }
@@ -233,7 +232,7 @@ mod tests {
         let shared = Shared::new(Arc::new(Sqlite::in_memory().unwrap()));
         let (mut a, mut b) = (shared.listen(), shared.listen());
         for ear in [&a, &b] {
-            shared.history(None, &ear.peer).unwrap();
+            shared.history(None, &ear.peer).await.unwrap();
         }
         // That of B is committed first and announced last.
         let first = shared.engine.commit_after(0, one(object("ns/slow").create())).await;
@@ -246,6 +245,26 @@ mod tests {
         shared.commit(one(object("ns/own").create()), &a.peer).await.unwrap().unwrap();
         assert!(futures::poll!(Box::pin(a.hears())).is_pending(), "one's own commit is no news");
         assert!(futures::poll!(Box::pin(b.hears())).is_ready());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_history_never_counts_an_advance_that_it_does_not_include() {
+        for _ in 0..20 {
+            let folder = tempfile::tempdir().unwrap();
+            let options = crate::FileOptions::new(folder.path().join("a.db"));
+            let engine = Arc::new(Sqlite::open(&options).unwrap());
+            let (_, before) = engine.history(None).await.unwrap();
+            let advancing = Arc::clone(&engine);
+            let from = before.incarnation.clone();
+            let advance =
+                tokio::task::spawn(async move { advancing.advance_from(from, Revision(100)).await });
+            while !advance.is_finished() {
+                let (advances, found) = engine.history(None).await.unwrap();
+                assert_eq!(advances > 0, found.incarnation != before.incarnation);
+            }
+            advance.await.unwrap().unwrap().expect("the database is at that incarnation");
+            engine.close().await;
+        }
     }
 
     #[tokio::test]

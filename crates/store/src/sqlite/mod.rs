@@ -103,9 +103,15 @@ impl Sqlite {
         self.advances.load(Ordering::SeqCst)
     }
 
-    /// The history as the database has it, with the change at a revision.
-    pub(crate) fn history(&self, record: Option<Revision>) -> Result<Found, Error> {
-        self.backend.look(|connection| read::history(connection, record))
+    /// The history as the database has it, with the change at a revision, and the number of advances that it includes. The writer
+    /// reads both: a reader beside it could count an advance that has begun, and still see the history from before it.
+    pub(crate) async fn history(&self, record: Option<Revision>) -> Result<(u64, Found), Error> {
+        let begun = Arc::clone(&self.advances);
+        let look = move |connection: &mut Connection| {
+            let found = read::history(connection, record)?;
+            Ok((begun.load(Ordering::SeqCst), found))
+        };
+        self.backend.write(1, look).await
     }
 
     /// As [`Engine::commit`], unless the clock has been advanced more often: then nothing happens.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,6 +62,15 @@ impl Process {
     /// Copies the database of a process that has ended.
     fn copy(&self, from: &str, to: &str) {
         std::fs::copy(self.path(from), self.path(to)).unwrap();
+    }
+
+    /// A connector that finds nobody until `is_open`.
+    fn gated_connector(&self, is_open: Arc<AtomicBool>) -> Connector {
+        let connector = self.connector();
+        Arc::new(move || match is_open.load(Ordering::SeqCst) {
+            true => connector(),
+            false => Box::pin(async { Err("nobody listens".to_owned()) }),
+        })
     }
 
     fn connector(&self) -> Connector {
@@ -247,23 +257,25 @@ async fn a_copy_whose_clock_has_passed_what_was_seen_is_noticed_by_its_last_reco
 #[tokio::test]
 async fn a_server_that_misses_nothing_is_told_when_another_one_does() {
     let process = Process::start();
-    let connector = process.connector();
+    let is_open = Arc::new(AtomicBool::new(true));
     let mut seen = Seen::default();
-    let knowing = store(&connector).await;
+    let knowing = store(&process.gated_connector(Arc::clone(&is_open))).await;
     write(&knowing, "kept", 5, &mut seen).await;
     process.end().await;
     process.copy("first.db", "copy.db");
     process.resume("first.db");
     write(&knowing, "lost", 10, &mut seen).await;
+    is_open.store(false, Ordering::SeqCst);
     process.end().await;
     process.resume("copy.db");
-    // It has seen nothing of what was lost, and is there first.
-    let young = Arc::new(Remote::open(connector).await.unwrap());
+    // The young server has seen nothing of what was lost, and connects first.
+    let young = Arc::new(Remote::open(process.connector()).await.unwrap());
     let young_store = super::store_on(young.clone()).await;
     let mut watch = young_store.watch(everything(), current(&young_store).await).await.unwrap();
+    is_open.store(true, Ordering::SeqCst);
     assert!(current(&knowing).await > seen.last());
     assert_ended(&mut watch).await;
-    until(|| async { young.epoch() == 1 }).await;
+    timeout(PATIENCE, until(|| async { young.epoch() == 1 })).await.expect("the loss is counted once");
     assert_goes_on(&young_store, &knowing, "on", &mut seen).await;
     // The connections of both break once more: there is nothing to find.
     let (mut watch, before) =
