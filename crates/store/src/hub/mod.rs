@@ -3,6 +3,7 @@
 //! Changes come in revision order and without a gap. A watch that nothing has touched is never woken, and its position moves with
 //! the hub's head; a watch that was touched is rung once, and reads on from there by itself, from memory or from the log.
 
+mod bells;
 mod publish;
 mod quiet;
 mod topic;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use model::{Resource, Revision};
 use tokio::sync::watch as signal;
 
+use self::bells::Bells;
 pub(crate) use self::publish::{Outlet, publisher};
 use self::topic::{Subscription, Topic};
 pub use self::watch::Watch;
@@ -92,9 +94,9 @@ impl Hub {
         Revision(self.head.load(Ordering::Acquire))
     }
 
-    /// Publishes the changes that follow the head, and rings whom they touch.
-    pub fn publish(&self, changes: Vec<Arc<SharedChange>>) {
-        let Some(last) = changes.last().map(|change| change.revision) else { return };
+    /// Publishes the changes that follow the head. Returns the watches that they touch, to be rung.
+    pub fn publish(&self, changes: Vec<Arc<SharedChange>>) -> Bells {
+        let Some(last) = changes.last().map(|change| change.revision) else { return Bells::default() };
         debug_assert_eq!(changes[0].revision, self.head().next(), "the hub has no gaps");
         self.metrics.events.inc_by(changes.len() as u64);
         let mut order = held(&self.order);
@@ -115,9 +117,7 @@ impl Hub {
         // The head comes after the changes: whoever sees it and is not rung has nothing to read up to it.
         self.head.store(last.0, Ordering::Release);
         // The bells come last, so that a woken watch finds the whole batch.
-        for subscription in rung {
-            subscription.ring();
-        }
+        Bells(rung)
     }
 
     /// Waits until what watches made of changes has brought the memory over its limit.

@@ -91,7 +91,7 @@ impl Publisher {
         if first > self.hub.head().next() {
             self.catch_up(Some(first)).await;
         }
-        self.publish(changes);
+        self.publish(changes).await;
     }
 
     /// Publishes from the log: all of it, or at least what comes before a revision.
@@ -99,7 +99,7 @@ impl Publisher {
         while before.is_none_or(|before| self.hub.head().next() < before) {
             match self.read().await {
                 Ok(changes) if !changes.is_empty() => {
-                    self.publish(changes);
+                    self.publish(changes).await;
                     continue;
                 }
                 Ok(_) if before.is_none() => return,
@@ -140,11 +140,12 @@ impl Publisher {
     }
 
     /// Publishes what is new of these changes. They follow the head without a gap, or the log could not be read before the end.
-    fn publish(&self, changes: Vec<Change>) {
+    async fn publish(&self, changes: Vec<Change>) {
         let head = self.hub.head();
         let mut fresh = changes.into_iter().filter(|change| change.revision > head).peekable();
         if fresh.peek().is_some_and(|first| first.revision == head.next()) {
-            self.hub.publish(fresh.map(|change| Arc::new(SharedChange::new(change))).collect());
+            let bells = self.hub.publish(fresh.map(|change| Arc::new(SharedChange::new(change))).collect());
+            bells.ring().await;
         }
     }
 }

@@ -134,7 +134,7 @@ fn an_idle_watch_does_not_fall_behind_when_memory_is_full() {
     let (topic, idle) = hub.subscribe(idle_scope, Revision(10));
     let (_, reading) = hub.subscribe(scope(None, None, vec![]), Revision(10));
     for revision in 11..20 {
-        hub.publish(vec![change(revision, "m/a", "web", "web")]);
+        drop(hub.publish(vec![change(revision, "m/a", "web", "web")]));
     }
     assert_eq!(topic.position(&idle, Revision(10), &hub.head), Revision(19));
     assert_eq!(topic.position(&reading, Revision(10), &hub.head), Revision(10));
@@ -149,7 +149,7 @@ fn memory_is_bounded_in_bytes_too() {
     let limits = RingLimits { events: usize::MAX, bytes: 3 * size };
     let metrics = Metrics::unregistered();
     let hub = Hub::new(Revision(10), 0, limits, metrics.clone());
-    hub.publish((11..30).map(|revision| change(revision, "m/a", "", "")).collect());
+    drop(hub.publish((11..30).map(|revision| change(revision, "m/a", "", "")).collect()));
     assert_eq!(metrics.ring_bytes.get(), i64::try_from(3 * size).unwrap());
     let (topic, watch) = hub.subscribe(scope(None, None, vec![]), Revision(26));
     assert!(matches!(topic.look(&watch, Revision(26), 9), Found::Recent(changes) if changes.len() == 3));
@@ -161,7 +161,7 @@ fn frames_count_into_the_memory_of_recent_changes_and_push_older_ones_out() {
     let limits = RingLimits { events: usize::MAX, bytes: 4 * size + 1000 };
     let metrics = Metrics::unregistered();
     let hub = Hub::new(Revision(10), 0, limits, metrics.clone());
-    hub.publish((11..15).map(|revision| change(revision, "m/a", "", "")).collect());
+    drop(hub.publish((11..15).map(|revision| change(revision, "m/a", "", "")).collect()));
     let (topic, watch) = hub.subscribe(scope(None, None, vec![]), Revision(10));
     let Found::Recent(changes) = topic.look(&watch, Revision(10), 9) else { panic!("they are in memory") };
     let frame = |of: usize, slot: u32| changes[of].frame(slot, |_| bytes::Bytes::from(vec![0; 836]));
@@ -192,7 +192,7 @@ fn after_a_gap_that_cannot_be_filled_quiet_watches_have_to_look_again() {
     hub.reset(Revision(50));
     assert!(matches!(topic.look(&quiet, Revision(10), 9), Found::Behind(after) if after == Revision(10)));
     let (_, fresh) = hub.subscribe(scope(None, None, vec![]), Revision(50));
-    hub.publish(vec![change(51, "m/a", "", "")]);
+    drop(hub.publish(vec![change(51, "m/a", "", "")]));
     assert!(matches!(topic.look(&fresh, Revision(50), 9), Found::Recent(changes) if changes.len() == 1));
 }
 
@@ -205,4 +205,26 @@ fn a_dropped_watch_leaves_nothing_behind() {
         assert_eq!(Arc::strong_count(&watch), 1);
     }
     assert!(rings(&topic, change(11, "m/a", "web", "web")).is_empty());
+}
+
+#[tokio::test]
+async fn many_watches_are_rung_in_turns_and_all_of_them_when_the_publisher_is_dropped() {
+    let limits = RingLimits { events: 100, bytes: 1 << 20 };
+    let hub = Hub::new(Revision(10), 0, limits, Metrics::unregistered());
+    let subscriptions: Vec<_> =
+        (0..200).map(|_| hub.subscribe(scope(None, None, Vec::new()), Revision(10)).1).collect();
+    let is_rung = |subscription: &Arc<Subscription>| {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let is_rung = std::pin::pin!(subscription.rung()).poll(&mut context).is_ready();
+        if is_rung {
+            subscription.ring();
+        }
+        is_rung
+    };
+    let mut ringing = Box::pin(hub.publish(vec![change(11, "m/a", "", "")]).ring());
+    assert!(futures::poll!(&mut ringing).is_pending(), "other tasks get a turn");
+    let rung = subscriptions.iter().filter(|subscription| is_rung(subscription)).count();
+    assert!((1..200).contains(&rung), "{rung}");
+    drop(ringing);
+    assert!(subscriptions.iter().all(is_rung));
 }
