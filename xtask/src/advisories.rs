@@ -55,7 +55,7 @@ impl Advisories {
         }
     }
 
-    /// Fails for an advisory, and in strict mode for the missing tool; a database that is out of reach is nobody's mistake.
+    /// Fails for an advisory, and in strict mode for the missing tool; an unreachable database is no failure.
     pub fn verdict(self, is_strict: bool) -> Result<(), String> {
         match self {
             Self::Some => Err("a dependency has an advisory".to_owned()),
