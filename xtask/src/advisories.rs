@@ -1,4 +1,4 @@
-//! Advisories: whether a dependency has one, where the database of them is reachable.
+//! Checks the dependencies for advisories, if the advisory database is reachable.
 
 use std::{
     process::{Command, Stdio},
@@ -11,10 +11,10 @@ use crate::{steps::cargo, tools::is_on_path};
 /// The database that cargo-deny fetches.
 const DATABASE: &str = "https://github.com/rustsec/advisory-db";
 
-/// A network that does not answer by then does not have it.
+/// Time limit of the connection to the database.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is known of advisories.
+/// Result of the check for advisories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advisories {
     /// No dependency has one.

@@ -1,4 +1,4 @@
-//! Plain technical English: how doc comments and log messages begin, parameters with names, CRDs by their name.
+//! Plain technical English: openings of doc comments and log messages, named parameters, CRDs by their name.
 //!
 //! `language.txt` lists the files that still break a rule, with the number of their offences. The list only
 //! shrinks: a new offence fails, and so does an entry that is too large. `SHRINK=1 cargo test -p orlop --test
@@ -20,7 +20,7 @@ const OPENINGS: [&str; 8] = ["What", "Who", "Whoever", "Whom", "Whose", "How", "
 /// First words of a log message that do the same.
 const LOG_OPENINGS: [&str; 6] = ["who", "what", "that", "whoever", "whom", "whose"];
 
-/// A rule with the offences of one file, each in words that help to find it.
+/// A rule with the offences of one file, each with a text that helps to find it.
 struct Rule {
     name: &'static str,
     meaning: &'static str,
@@ -102,7 +102,7 @@ fn definition_modules(source: &Source) -> Vec<String> {
     parts.filter(|part| is_definition(part)).take(1).map(|part| part.into_owned()).collect()
 }
 
-/// The exceptions: how many offences of a rule a file may have.
+/// The exceptions: the number of offences of a rule that a file may have.
 fn exceptions() -> BTreeMap<(String, String), usize> {
     let text = fs::read_to_string(root().join(EXCEPTIONS)).unwrap_or_default();
     let entry = |line: &str| {

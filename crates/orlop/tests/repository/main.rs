@@ -1,4 +1,5 @@
-//! Rules of this repository that no compiler checks: imports, dependencies, how a file looks, documents that tell the truth.
+//! Rules of this repository that no compiler checks: imports, dependencies, the form of files, the truth of
+//! documents.
 
 mod dead_files;
 mod dependencies;

@@ -1,4 +1,5 @@
-//! Who gets in: certificates of our own authority, of another one, tokens, and nobody else.
+//! Authentication: client certificates of the server's own CA and of another one, tokens, front proxies,
+//! anonymous requests.
 
 use std::{fs, path::Path, time::SystemTime};
 
@@ -11,7 +12,7 @@ use crate::{
     server::{PATIENCE, Server},
 };
 
-/// What kubectl prints, also where it fails, without the kubeconfig's own credentials.
+/// The output of kubectl, also of a failure, without the kubeconfig's own credentials.
 async fn attempt(server: &Server, data: &Path, credentials: &str) -> String {
     let authority = data.join("pki/ca.crt");
     let line = format!(
@@ -29,7 +30,7 @@ fn certificate(folder: &Path) -> String {
 }
 
 #[tokio::test]
-async fn certificates_and_tokens_are_judged_by_what_the_command_line_trusts() {
+async fn certificates_and_tokens_are_verified_by_the_configured_cas_and_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for other in ["friend", "stranger"] {
@@ -56,7 +57,7 @@ async fn certificates_and_tokens_are_judged_by_what_the_command_line_trusts() {
 }
 
 #[tokio::test]
-async fn where_everybody_may_do_everything_nobody_comes_in_without_a_name() {
+async fn always_allow_rejects_anonymous_requests() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::start("serve", &data, &["--authorization-mode", "AlwaysAllow"]).await;
@@ -74,7 +75,7 @@ async fn until(server: &Server, data: &Path, credentials: &str, expected: &str) 
 }
 
 #[tokio::test]
-async fn files_that_change_are_reloaded_without_a_restart() {
+async fn client_ca_and_token_files_are_reloaded_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for other in ["first", "second"] {
@@ -118,7 +119,7 @@ async fn files_that_change_are_reloaded_without_a_restart() {
     );
 }
 
-/// What the server says to the proxy with these certificates about a caller in `system:masters`.
+/// The server's answer to a front proxy with these certificates for a caller in `system:masters`.
 async fn ask_as_proxy(server: &Server, proxy: &Path) -> String {
     // It has the CA of the server.
     let mut kubeconfig = Kubeconfig::read_from(&server.kubeconfig).expect("the kubeconfig is readable");
@@ -140,7 +141,7 @@ async fn ask_as_proxy(server: &Server, proxy: &Path) -> String {
 }
 
 #[tokio::test]
-async fn the_ca_of_proxies_is_reloaded_without_a_restart() {
+async fn the_front_proxy_ca_is_reloaded_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for other in ["first", "second"] {
@@ -165,7 +166,7 @@ async fn the_ca_of_proxies_is_reloaded_without_a_restart() {
 }
 
 #[tokio::test]
-async fn the_keys_of_service_accounts_are_reloaded_without_a_restart() {
+async fn service_account_keys_are_reloaded_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (keys, data) = (path("keys.pem"), path("data"));

@@ -1,11 +1,11 @@
-//! Sessions with the official clients of other languages.
+//! Sessions with official client libraries: client-go's informers, Python, JavaScript.
 
 use std::path::{Path, PathBuf};
 
-use crate::clients::{Client, javascript, python};
+use crate::clients::{Client, from_go, javascript, python};
 use crate::server::Server;
 
-/// Runs a script of `clients`, which asserts by itself and ends well with this sentence.
+/// Runs a script of `clients`, which asserts by itself and prints this sentence on success.
 async fn session(program: PathBuf, script: &str, argument: &str, sentence: &str) {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let server = Server::start("serve", &folder.path().join("data"), &[]).await;
@@ -15,14 +15,22 @@ async fn session(program: PathBuf, script: &str, argument: &str, sentence: &str)
 }
 
 #[tokio::test]
-async fn the_python_client() {
+async fn python_client() {
     let Some(program) = python() else { return };
     session(program, "python/session.py", "", "the Python client is served").await;
 }
 
 #[tokio::test]
-async fn the_javascript_client() {
+async fn javascript_client() {
     let Some(folder) = javascript() else { return };
     let argument = format!("'{}'", folder.display());
     session("node".into(), "javascript/session.mjs", &argument, "the JavaScript client is served").await;
+}
+
+#[tokio::test]
+async fn client_go_informers_over_protobuf() {
+    let Some(program) = from_go("informers") else { return };
+    let folder = tempfile::tempdir().expect("there is a place for temporary files");
+    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
+    Client { program, server: &server, folder: folder.path() }.run("").await;
 }

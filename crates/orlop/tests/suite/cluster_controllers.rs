@@ -1,4 +1,4 @@
-//! The controllers that keep a cluster in order, seen by a client of the real binary.
+//! The cluster controllers, as clients of the real binary see them.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kube::{
@@ -13,7 +13,7 @@ use x509::{CertificateRequest, pem};
 use crate::kube_rs::client;
 use crate::server::{PATIENCE, Server};
 
-/// A request for a certificate, of which nobody keeps the key.
+/// A certificate signing request whose key is discarded.
 const CSR: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIR01HNENBUUF3RERFS01BZ0dBMVVFQXd3QmVEQlpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQQpCSnhUQ0d0RE9rb2psdUNHMm1nbjVEcDltb2NVMXM0SjFNNUdYSXF0OTl6elN5V3FxZm00K1h3WnJIN2ZIdTdVCmRiOVF2RW1CcXE1MXFvSXV0UUhXOHNXZ0FEQUtCZ2dxaGtqT1BRUURBZ05JQURCRkFpRUFpR2xmUGJIamxQRWYKbi82T1ZBdU9idld6OW4wSTFDeGN4cGJzem96dGdXQUNJQnRKcTRvTHZQR0NoaXpIRXFqZXlsb3VZRFhyZDFGSApLelNuc2E3eFBrZU0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==";
 
 /// A server with a client.
@@ -42,7 +42,7 @@ impl Cluster {
         }
     }
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     async fn namespace(&self, name: &str) {
         make(&self.api("v1 Namespace", ""), json!({"metadata": {"name": name}})).await;
     }
@@ -71,7 +71,7 @@ async fn delete(api: &Api<DynamicObject>, name: &str) {
     api.delete(name, &DeleteParams::default()).await.expect("it is there");
 }
 
-/// Waits until an object is there and as it should be, and gives it.
+/// Waits until an object exists and is as expected, and returns it.
 async fn until(api: &Api<DynamicObject>, name: &str, is_right: impl Fn(&Value) -> bool) -> Value {
     let condition = |object: Option<&DynamicObject>| object.is_some_and(|object| is_right(&value(object)));
     match timeout(PATIENCE, await_condition(api.clone(), name, condition)).await {
@@ -92,10 +92,10 @@ fn pod(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_namespace_has_an_account_and_the_certificates_of_the_server() {
+async fn every_namespace_gets_a_service_account_and_the_root_ca() {
     let cluster = Cluster::start(&[]).await;
     cluster.namespace("new").await;
-    // The account is there in time, though nobody waits for it.
+    // The service account exists in time, without waiting for it.
     let made = make(&cluster.api("v1 Pod", "new"), pod("first")).await;
     assert_eq!(made["spec"]["serviceAccountName"], "default");
     let authority = std::fs::read_to_string(cluster.server.kubeconfig.with_file_name("pki/ca.crt")).unwrap();
@@ -116,7 +116,7 @@ async fn every_namespace_has_an_account_and_the_certificates_of_the_server() {
 }
 
 #[tokio::test]
-async fn controllers_that_are_switched_off_do_nothing() {
+async fn disabled_controllers_do_nothing() {
     let cluster = Cluster::start(&["--controllers=*,-serviceaccount-controller"]).await;
     until(&cluster.api("v1 ConfigMap", "default"), "kube-root-ca.crt", |_| true).await;
     let denied = serde_json::from_value(pod("first")).unwrap();
@@ -126,7 +126,7 @@ async fn controllers_that_are_switched_off_do_nothing() {
 }
 
 #[tokio::test]
-async fn quotas_say_what_is_in_use_and_forget_what_goes() {
+async fn resourcequota_recalculates_usage_after_deletions() {
     let cluster = Cluster::start(&[]).await;
     cluster.namespace("few").await;
     let (quotas, maps) = (cluster.api("v1 ResourceQuota", "few"), cluster.api("v1 ConfigMap", "few"));
@@ -168,7 +168,7 @@ async fn quotas_say_what_is_in_use_and_forget_what_goes() {
 }
 
 #[tokio::test]
-async fn what_has_had_its_time_goes() {
+async fn expired_events_finished_jobs_and_denied_csrs_are_deleted() {
     let cluster = Cluster::start(&["--event-ttl=1s"]).await;
     let events = cluster.api("v1 Event", "default");
     let about = json!({"kind": "Pod", "namespace": "default", "name": "p"});
@@ -189,7 +189,7 @@ async fn what_has_had_its_time_goes() {
         "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
     });
     merge(&jobs, "done", "status", json!({"status": status})).await;
-    // Nobody waits for the dependents of a Job yet where there are none.
+    // Foreground deletion may still wait for the garbage collector: being deleted is enough.
     until_ending(&jobs, "done").await;
 
     let requests = cluster.api("certificates.k8s.io/v1 CertificateSigningRequest", "");
@@ -201,7 +201,7 @@ async fn what_has_had_its_time_goes() {
 }
 
 #[tokio::test]
-async fn approved_requests_of_clients_are_signed_and_others_refused() {
+async fn approved_client_csrs_are_signed_and_others_refused() {
     let cluster = Cluster::start(&[]).await;
     let requests = cluster.api("certificates.k8s.io/v1 CertificateSigningRequest", "");
     let approved = json!({"type": "Approved", "status": "True", "reason": "Test"});
@@ -212,7 +212,7 @@ async fn approved_requests_of_clients_are_signed_and_others_refused() {
         merge(&requests, name, "approval", json!({"status": {"conditions": [approved]}})).await;
     }
     until(&requests, "good", |request| request["status"]["certificate"].is_string()).await;
-    // The certificate says what was asked for: both organizations, in their order.
+    // The certificate has the requested subject: both organizations, in order.
     let text = include_str!("../../../../fixtures/certificates/two-organizations.csr");
     let asked = CertificateRequest::from_pem(text.as_bytes()).unwrap();
     let spec = json!({
@@ -232,7 +232,7 @@ async fn approved_requests_of_clients_are_signed_and_others_refused() {
     );
 }
 
-/// Waits until an object is gone or about to go.
+/// Waits until an object is gone or being deleted.
 async fn until_ending(api: &Api<DynamicObject>, name: &str) {
     let is_ending = |object: Option<&DynamicObject>| {
         object.is_none_or(|object| object.metadata.deletion_timestamp.is_some())
@@ -242,7 +242,7 @@ async fn until_ending(api: &Api<DynamicObject>, name: &str) {
 }
 
 #[tokio::test]
-async fn claims_and_volumes_stay_while_they_are_used() {
+async fn pvc_and_pv_protection_keep_volumes_in_use() {
     let cluster = Cluster::start(&[]).await;
     let (claims, volumes) =
         (cluster.api("v1 PersistentVolumeClaim", "default"), cluster.api("v1 PersistentVolume", ""));
@@ -277,7 +277,7 @@ async fn claims_and_volumes_stay_while_they_are_used() {
 }
 
 #[tokio::test]
-async fn secrets_get_tokens_that_are_good_until_their_account_goes() {
+async fn token_secrets_are_valid_until_their_service_account_is_deleted() {
     let cluster = Cluster::start(&[]).await;
     let (secrets, accounts) =
         (cluster.api("v1 Secret", "default"), cluster.api("v1 ServiceAccount", "default"));
@@ -298,24 +298,24 @@ async fn secrets_get_tokens_that_are_good_until_their_account_goes() {
     assert_eq!(filled["data"]["namespace"], "ZGVmYXVsdA==");
     assert!(filled["data"]["ca.crt"].is_string());
     let token = String::from_utf8(base64(filled["data"]["token"].as_str().unwrap())).unwrap();
-    assert_eq!(who(&cluster.server, &token).await.unwrap(), "system:serviceaccount:default:robot");
+    assert_eq!(user_of(&cluster.server, &token).await.unwrap(), "system:serviceaccount:default:robot");
 
     delete(&secrets, "listed").await;
     until(&accounts, "robot", |account| account["secrets"] == json!([{"name": "other"}])).await;
     delete(&accounts, "robot").await;
     gone(&secrets, "kept").await;
-    assert!(who(&cluster.server, &token).await.is_err());
+    assert!(user_of(&cluster.server, &token).await.is_err());
 }
 
 #[tokio::test]
-async fn tokens_that_accounts_list_are_refused_and_go_when_nobody_uses_them() {
+async fn unused_legacy_tokens_are_invalidated_and_deleted() {
     const INVALID: &str = "kubernetes.io/legacy-token-invalid-since";
     const USED: &str = "kubernetes.io/legacy-token-last-used";
     let cluster = Cluster::start(&["--legacy-service-account-token-clean-up-period=1s"]).await;
     let (maps, name) =
         (cluster.api("v1 ConfigMap", "kube-system"), "kube-apiserver-legacy-service-account-token-tracking");
     until(&maps, name, |map| map["data"]["since"].is_string()).await;
-    // Nobody is sure of what was used on the first day.
+    // Backdated, because the first day of tracking does not count.
     merge(&maps, name, "", json!({"data": {"since": "2020-01-01"}})).await;
     let (secrets, accounts) =
         (cluster.api("v1 Secret", "default"), cluster.api("v1 ServiceAccount", "default"));
@@ -330,8 +330,8 @@ async fn tokens_that_accounts_list_are_refused_and_go_when_nobody_uses_them() {
     };
     let refused = until(&secrets, "listed", is_refused).await;
     let token = String::from_utf8(base64(refused["data"]["token"].as_str().unwrap())).unwrap();
-    assert!(who(&cluster.server, &token).await.is_err());
-    // Who tries all the same is noted, and it stays.
+    assert!(user_of(&cluster.server, &token).await.is_err());
+    // A rejected use is recorded, and the Secret stays.
     until(&secrets, "listed", |secret| secret["metadata"]["labels"][USED].is_string()).await;
     let long_ago = json!({INVALID: "2020-01-01", USED: "2020-01-01"});
     merge(&secrets, "listed", "", json!({"metadata": {"labels": long_ago}})).await;
@@ -340,8 +340,8 @@ async fn tokens_that_accounts_list_are_refused_and_go_when_nobody_uses_them() {
     assert!(by_hand["metadata"]["labels"][INVALID].is_null(), "{by_hand}");
 }
 
-/// Whom the server takes the holder of a token for.
-async fn who(server: &Server, token: &str) -> kube::Result<String> {
+/// The user of a token, by SelfSubjectReview.
+async fn user_of(server: &Server, token: &str) -> kube::Result<String> {
     let mut config = Config::new(format!("https://{}", server.address).parse().expect("an address"));
     config.accept_invalid_certs = true;
     config.auth_info.token = Some(token.to_owned().into());
@@ -359,7 +359,7 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn roles_that_are_made_of_others_have_their_rules() {
+async fn aggregated_cluster_roles_have_the_rules_of_their_parts() {
     let cluster = Cluster::start(&[]).await;
     let roles = cluster.api("rbac.authorization.k8s.io/v1 ClusterRole", "");
     let says = |verb: &'static str, resource: &'static str| {

@@ -1,4 +1,5 @@
-//! Budgets of disruptions whose Pods have owners of many kinds: how many there should be is asked of the owners.
+//! PodDisruptionBudgets whose Pods have owners of many kinds: the controller reads the expected number of
+//! Pods from the scale of the owners.
 
 use k8s_openapi::api::{
     apps::v1::{Deployment, ReplicaSet, StatefulSet},
@@ -31,13 +32,13 @@ where
     api.create(&PostParams::default(), &read(value)).await.expect("it can be made")
 }
 
-/// An owner that decides how many Pods there are.
+/// An owner whose scale is the expected number of Pods.
 fn owned_by(api_version: &str, kind: &str, owner: &impl ResourceExt) -> Value {
     let (name, uid) = (owner.name_any(), owner.uid());
     json!([{"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": true}])
 }
 
-/// A workload of so many Pods, of which there are none yet.
+/// A workload of this many Pods, none of which exist yet.
 fn workload(name: &str, replicas: i32) -> Value {
     let labels = json!({"of": name});
     let template =
@@ -55,7 +56,7 @@ async fn make_pod(client: &Client, name: &str, owners: Value) {
     pods.patch_status(name, &PatchParams::default(), &Patch::Merge(ready)).await.expect("it has a status");
 }
 
-/// A custom object with a scale of its own.
+/// A custom object with a scale subresource.
 async fn make_fleet(client: &Client, replicas: i32) -> DynamicObject {
     let definitions = Api::<
         k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -79,7 +80,7 @@ async fn make_fleet(client: &Client, replicas: i32) -> DynamicObject {
 }
 
 #[tokio::test]
-async fn the_owners_of_pods_say_how_many_there_should_be() {
+async fn a_disruption_budget_takes_the_expected_pods_from_the_scale_of_their_owners() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("up", &folder.path().join("data"), &[]).await;
     let client = client_for_pods(&server).await;

@@ -1,4 +1,4 @@
-//! Endpoints of Services under load and over a restart.
+//! Endpoints and EndpointSlices of Services under load and over a restart.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ async fn make_pod(client: &Client, number: usize) {
     pods.patch_status(&name, &PatchParams::default(), &status).await.expect("it has a status");
 }
 
-/// How many endpoints each slice of a Service has, and which addresses there are.
+/// The number of endpoints of each slice of a Service, and all addresses.
 async fn slices(client: &Client, service: &str) -> (Vec<usize>, BTreeSet<String>) {
     let slices = Api::<EndpointSlice>::default_namespaced(client.clone());
     let own = ListParams::default().labels(&format!("kubernetes.io/service-name={service}"));
@@ -55,7 +55,7 @@ async fn slices(client: &Client, service: &str) -> (Vec<usize>, BTreeSet<String>
 }
 
 #[tokio::test]
-async fn every_pod_is_in_one_slice_however_fast_they_come() {
+async fn every_pod_is_in_exactly_one_endpointslice_under_load() {
     const PODS: usize = 130;
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("up", &folder.path().join("data"), &[]).await;
@@ -83,7 +83,7 @@ async fn every_pod_is_in_one_slice_however_fast_they_come() {
 }
 
 #[tokio::test]
-async fn endpoints_that_a_service_left_behind_go_at_the_next_start_and_those_of_people_stay() {
+async fn endpoints_of_a_deleted_service_are_removed_at_the_next_start_and_manual_ones_stay() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let mut server = Server::start("up", &data, &[]).await;

@@ -27,10 +27,10 @@ use tokio::{
 
 use crate::server::PATIENCE;
 
-/// How often launchers look whether a process is up.
+/// Interval at which launchers check whether a process is up.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A folder with the two names, and certificates as a launcher makes them.
+/// A folder with the two names, and certificates as a launcher creates them.
 pub struct Assets {
     folder: TempDir,
     pub pki: Pki,
@@ -139,7 +139,7 @@ impl Assets {
         self.client_of(port, &user).await
     }
 
-    /// A client that trusts the authority that the launcher made.
+    /// A client that trusts the launcher's CA.
     async fn client_of(&self, port: u16, user: &str) -> Client {
         fs::write(self.path("ca.pem"), &self.pki.ca).expect("the folder is ours");
         let yaml = format!(
@@ -216,13 +216,13 @@ impl Server {
 
 const HEALTHY: &str = r#"{"health":"true","reason":""}"#;
 
-/// A port that nobody uses, each time another one. It is none of those that the system gives to whoever takes any: another test
-/// could get it before the process that it is for.
+/// A free port, each time another one. It is outside of the ephemeral range: another test could take it
+/// before the process binds it.
 pub fn free_port() -> u16 {
     const FIRST: u32 = 10_000;
     const MANY: u32 = 20_000;
     static GIVEN: AtomicU32 = AtomicU32::new(0);
-    // Other processes that run these tests begin elsewhere.
+    // Other processes that run these tests start elsewhere.
     let start = std::process::id().wrapping_mul(101);
     let next = || FIRST + start.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % MANY;
     let ports = std::iter::repeat_with(|| u16::try_from(next()).expect("it is small"));

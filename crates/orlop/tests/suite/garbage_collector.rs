@@ -1,4 +1,5 @@
-//! Deletions that a killed server had begun: they end after the next start, and take nothing along that they should not.
+//! Cascading and namespace deletions that a killed server had begun: they finish after the next start, and
+//! delete nothing else.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,17 +17,17 @@ use crate::{
     server::{PATIENCE, Server},
 };
 
-/// Objects that go with their owner.
+/// Dependents of the owner.
 const OWNED: usize = 10_000;
 /// Objects of a namespace.
 const INSIDE: usize = 10_000;
 /// Objects that stay.
 const FEW: usize = 50;
-/// Without what a controller puts into each namespace.
+/// Disables the controller that creates objects in each namespace.
 const ARGUMENTS: [&str; 3] =
     ["--durability", "process", "--controllers=*,-root-ca-certificate-publisher-controller"];
 
-/// Makes objects in a database that no server has opened yet.
+/// Creates objects in a database that no server has opened yet.
 struct Filling(ApiService);
 
 impl Filling {
@@ -81,7 +82,7 @@ async fn fill(folder: &Path) {
     store.close().await;
 }
 
-/// How many ConfigMaps a namespace has.
+/// The number of ConfigMaps in a namespace.
 async fn count(server: &Server, namespace: &str) -> usize {
     let line = format!("get --raw /api/v1/namespaces/{namespace}/configmaps?limit=1");
     let list: Value = serde_json::from_str(&kubectl::run(server, &line).await).expect("a list is JSON");
@@ -89,14 +90,14 @@ async fn count(server: &Server, namespace: &str) -> usize {
     list["items"].as_array().expect("a list has items").len() + usize::try_from(more).expect("it is small")
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     let waiting = async { while !holds().await {} };
     timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
 #[tokio::test]
-async fn deletions_end_though_the_server_is_killed_in_the_middle() {
+async fn cascading_and_namespace_deletions_finish_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     fill(&data).await;

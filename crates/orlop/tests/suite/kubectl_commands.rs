@@ -1,4 +1,4 @@
-//! What people ask kubectl for beside objects: rights, tokens, certificates, waiting, events, ways to delete.
+//! kubectl commands beyond CRUD: auth, create token, certificate, wait, events, delete with cascades.
 
 use std::fs;
 
@@ -84,7 +84,7 @@ async fn tokens(kubectl: &Client<'_>) {
     assert!(errors.contains("secrets \"none\" not found"), "{errors}");
 }
 
-/// A kubeconfig with the server alone, for whoever has a token.
+/// A kubeconfig with the server alone, to be used with a token.
 fn bare(kubectl: &Client<'_>) -> String {
     let text = fs::read_to_string(&kubectl.server.kubeconfig).expect("the server wrote it");
     let kept =
@@ -143,7 +143,7 @@ async fn events(kubectl: &Client<'_>) {
     kubectl.expect("get events --field-selector reason=Done -o name", "event/done").await;
 }
 
-/// An object that something holds goes when that is gone, whatever becomes of those that it owns.
+/// An object with a finalizer is gone when the finalizer is removed, for every deletion policy.
 async fn cascades(kubectl: &Client<'_>) {
     let held = "{\"metadata\":{\"finalizers\":[\"example.com/held\"]}}";
     for policy in ["foreground", "orphan", "background"] {
@@ -151,7 +151,7 @@ async fn cascades(kubectl: &Client<'_>) {
         kubectl.run(&format!("patch configmap owner --type=merge -p '{held}'")).await;
         kubectl.expect(&format!("delete configmap owner --wait=false --cascade={policy}"), "deleted").await;
         let left = kubectl.run("get configmap owner -o jsonpath={.metadata.finalizers}").await;
-        // Whoever collects takes the finalizer of the policy away.
+        // The garbage collector may have removed the finalizer of the policy.
         let with_policy = match policy {
             "foreground" => r#"["example.com/held","foregroundDeletion"]"#,
             "orphan" => r#"["example.com/held","orphan"]"#,

@@ -1,4 +1,5 @@
-//! What people type every day, with kubectl old and new.
+//! Everyday kubectl workflows, with several versions of kubectl: create, apply, edit, roll out, explain,
+//! delete.
 
 use std::{fs, path::PathBuf};
 
@@ -80,7 +81,7 @@ async fn changes(kubectl: &Client<'_>) {
     assert_eq!(kubectl.run(&line).await, "5 7 3 nginx:2 busybox:3");
 }
 
-/// Two managers of one object.
+/// Two field managers of one object.
 async fn shared(kubectl: &Client<'_>) {
     let manifest = |two: &str| {
         let head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared}";
@@ -145,12 +146,4 @@ async fn kubectl_1_35() {
     if let Some(program) = from_go("kubectl") {
         session(program).await;
     }
-}
-
-#[tokio::test]
-async fn informers_of_client_go_over_protobuf() {
-    let Some(program) = from_go("informers") else { return };
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start("serve", &folder.path().join("data"), &[]).await;
-    Client { program, server: &server, folder: folder.path() }.run("").await;
 }

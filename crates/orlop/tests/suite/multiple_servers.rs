@@ -15,11 +15,11 @@ use crate::{
 };
 
 #[tokio::test]
-async fn what_one_server_commits_reaches_watches_of_the_other() {
+async fn a_commit_of_one_server_reaches_watches_of_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();
-    // Without controllers there is nothing but what the test makes.
+    // Without controllers a namespace has only the objects of the test.
     let alone = ["--postgres", &url, "--controllers="];
     let first = Server::start("serve", &folder.path().join("first"), &alone).await;
     let second = Server::start("serve", &folder.path().join("second"), &alone).await;
@@ -44,7 +44,7 @@ async fn what_one_server_commits_reaches_watches_of_the_other() {
 }
 
 #[tokio::test]
-async fn the_address_of_postgresql_comes_from_a_file_and_a_password_among_the_arguments_is_warned_about() {
+async fn the_postgresql_address_is_read_from_a_file_and_a_password_argument_is_warned_about() {
     let folder = tempfile::tempdir().unwrap();
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();
@@ -67,7 +67,7 @@ async fn the_address_of_postgresql_comes_from_a_file_and_a_password_among_the_ar
 }
 
 #[tokio::test]
-async fn servers_that_make_services_side_by_side_never_give_out_the_same_twice() {
+async fn concurrent_servers_never_allocate_an_address_or_port_twice() {
     const EACH: usize = 100;
     let folder = tempfile::tempdir().unwrap();
     let postgres = PgServer::start().unwrap();
@@ -96,7 +96,7 @@ async fn servers_that_make_services_side_by_side_never_give_out_the_same_twice()
     }
 }
 
-/// Who runs the controllers.
+/// The holder of the controllers' Lease.
 async fn holder(server: &Server) -> String {
     let line = "get lease orlop-controllers --namespace=kube-system --ignore-not-found --output=jsonpath={.spec.holderIdentity}";
     kubectl::run(server, line).await
@@ -130,7 +130,7 @@ async fn one_server_runs_the_controllers_and_another_takes_over_when_it_is_kille
     until_held_by(&third, &third).await;
 }
 
-/// The ports of the servers that the service `kubernetes` leads to, by its Endpoints and by its slices.
+/// The ports of the endpoints of the service `kubernetes`, by its Endpoints and by its EndpointSlices.
 async fn led_to(asked: &Server) -> [BTreeSet<String>; 2] {
     let endpoints = "get endpoints kubernetes --output=jsonpath={.subsets[*].ports[*].port}";
     let slices = "get endpointslices --selector=kubernetes.io/service-name=kubernetes --output=jsonpath={.items[*].ports[*].port}";
@@ -146,7 +146,7 @@ async fn until_led_to(asked: &Server, servers: &[&Server]) {
 }
 
 #[tokio::test]
-async fn the_service_of_the_servers_leads_to_those_that_are_there() {
+async fn the_kubernetes_service_has_the_endpoints_of_the_running_servers() {
     const LEASES: &str = "get leases --namespace=kube-system --selector=apiserver.kubernetes.io/identity=kube-apiserver --output=jsonpath={.items[*].metadata.uid}";
     let leases = async |asked: &Server| -> BTreeSet<String> {
         kubectl::run(asked, LEASES).await.split_whitespace().map(str::to_owned).collect()
@@ -180,7 +180,7 @@ async fn the_service_of_the_servers_leads_to_those_that_are_there() {
 }
 
 #[tokio::test]
-async fn kinds_of_ones_own_and_who_owns_which_field_are_the_same_on_every_server() {
+async fn crds_and_field_ownership_are_the_same_on_every_server() {
     let folder = tempfile::tempdir().unwrap();
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();
@@ -195,7 +195,7 @@ async fn kinds_of_ones_own_and_who_owns_which_field_are_the_same_on_every_server
     kubectl::run(&first, "apply --server-side --filename=examples/ships/definition.yaml").await;
     let apply = format!("{} --field-manager=one", ship(3));
     let served = async {
-        // The other server follows, a moment later.
+        // The other server's informer follows, a moment later.
         while !kubectl::output(&second, &apply).await.status.success() {}
     };
     timeout(PATIENCE, served).await.expect("the kind is served by the other server");

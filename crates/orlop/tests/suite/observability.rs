@@ -1,4 +1,4 @@
-//! What an operator sees of a running server: logs, metrics, traces.
+//! Logs, metrics and traces of a running server.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn logs_are_json_when_asked() {
+async fn json_log_format() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start("up", &folder.path().join("data"), &["--log-format", "json"]).await;
     server.stop("TERM").await;
@@ -25,7 +25,7 @@ async fn logs_are_json_when_asked() {
 }
 
 #[tokio::test]
-async fn a_request_that_fails_is_logged_with_what_was_asked() {
+async fn a_failed_request_is_logged_with_its_method_and_path() {
     let folder = tempfile::tempdir().unwrap();
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();
@@ -53,7 +53,7 @@ async fn metrics_count_requests_and_commits() {
     }
 }
 
-/// Takes every batch that is sent until one contains all of the texts.
+/// Reads batches of spans until one contains all of the texts.
 fn collect(listener: &TcpListener, texts: &[&str]) {
     loop {
         let (stream, _) = listener.accept().expect("the listener is open");

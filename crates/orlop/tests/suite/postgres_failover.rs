@@ -28,10 +28,11 @@ use crate::server::{PATIENCE, Server};
 /// Writers of each server.
 const WRITERS: usize = 2;
 
-/// Writes that are acknowledged before the replica is cut off, while it is, and after the failover.
+/// Writes that are acknowledged before the replica is detached, while it is, and after the failover.
 const LOAD: usize = 120;
 
-/// Every revision that any client got, with name and uid of its object: it means one thing to all of them.
+/// Every revision that any client got, with name and uid of its object, which must be the same for all
+/// clients.
 #[derive(Default)]
 struct Revisions(Mutex<BTreeMap<String, (String, String)>>);
 
@@ -63,7 +64,7 @@ fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
-/// Lets a user do everything.
+/// A binding that lets a user do everything.
 fn binding(user: &str) -> ClusterRoleBinding {
     let group = "rbac.authorization.k8s.io".to_owned();
     ClusterRoleBinding {
@@ -91,7 +92,7 @@ struct Shared {
     ends: AtomicBool,
     /// The names that the informer of each server holds.
     informers: [Mutex<BTreeSet<String>>; 3],
-    /// How often each of them listed.
+    /// Number of lists of each of them.
     lists: [AtomicUsize; 3],
 }
 
@@ -127,7 +128,7 @@ async fn write(client: Client, writer: String, shared: Arc<Shared>) {
     }
 }
 
-/// Keeps what an informer keeps, and lists again when it is told to.
+/// Keeps the objects of an informer, and lists again on 410.
 async fn follow(client: Client, place: usize, shared: Arc<Shared>) {
     let api = Api::<ConfigMap>::default_namespaced(client);
     let mut events = watcher(api, watcher::Config::default()).boxed();
@@ -163,7 +164,7 @@ async fn everywhere(servers: &[Server; 3], user: Option<&str>) -> Everywhere {
     [client(a, user).await, client(b, user).await, client(c, user).await]
 }
 
-/// Users whose bindings come and go before, within and after the window that is lost.
+/// Users whose bindings are created and deleted before, within and after the window that is lost.
 struct Users {
     /// Bound before it, unbound after the failover.
     alice: Everywhere,
@@ -185,14 +186,14 @@ impl Users {
         users
     }
 
-    /// Binds bob and unbinds carol, which is acknowledged and holds on all servers.
+    /// Binds bob and unbinds carol, which is acknowledged and enforced on all servers.
     async fn change(&self, bindings: &Api<ClusterRoleBinding>) {
         bindings.create(&PostParams::default(), &binding("bob")).await.expect("the binding is created");
         bindings.delete("carol", &DeleteParams::default()).await.expect("the binding is deleted");
         self.until_may_read([true, true, false]).await;
     }
 
-    /// Waits until all servers decide so about alice, bob and carol.
+    /// Waits until all servers authorize alice, bob and carol as expected.
     async fn until_may_read(&self, [alice, bob, carol]: [bool; 3]) {
         until_may_read(&self.alice, alice).await;
         until_may_read(&self.bob, bob).await;
@@ -216,7 +217,7 @@ async fn until_may_read(clients: &[Client], expected: bool) {
     }
 }
 
-/// Waits until every informer holds what is there; each has listed again since `lists`.
+/// Waits until every informer holds the objects of the database; each has listed again since `lists`.
 async fn until_relisted(shared: &Shared, lists: [usize; 3], truth: &BTreeSet<String>) {
     for (place, listed) in lists.into_iter().enumerate() {
         let told = async {
@@ -276,7 +277,7 @@ async fn a_failover_that_loses_commits_reuses_no_revision_and_no_deleted_or_lost
     let answered = killed.elapsed();
     shared.until_more(LOAD).await;
 
-    // The database is the truth: it has not heard of the binding of bob, nor of the end of carol's.
+    // The database decides: it lost the binding of bob, and the deletion of carol's.
     users.until_may_read([true, false, true]).await;
     assert!(bindings[1].get_opt("bob").await.unwrap().is_none());
     assert!(bindings[1].get_opt("carol").await.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! What goes wrong at the start: one sentence, a failing exit code, nothing else.
+//! Errors at the start: one sentence on standard error, and a failing exit code.
 
 use std::{
     fs::{self, File, Permissions},
@@ -38,7 +38,7 @@ async fn a_busy_port() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_written() {
+async fn an_unwritable_data_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -72,7 +72,7 @@ async fn a_database_of_a_newer_version() {
 }
 
 #[tokio::test]
-async fn a_postgresql_address_that_is_wrong() {
+async fn a_wrong_postgresql_address() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
@@ -81,7 +81,7 @@ async fn a_postgresql_address_that_is_wrong() {
         ("postgres://me:s3cret@nowhere.invalid/orlop?sslmode=require".to_owned(), "nowhere.invalid"),
         ("mysql://me:s3cret@db/orlop".to_owned(), "postgres://"),
     ] {
-        // In a file, for a password among the arguments and a connection without TLS are warned about.
+        // In a file, because a password argument and a connection without TLS cause warnings.
         let file = folder.path().join("address");
         fs::write(&file, url).unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
@@ -100,7 +100,7 @@ async fn a_token_file_with_a_bad_line() {
 }
 
 #[tokio::test]
-async fn a_file_of_authorities_without_any() {
+async fn a_client_ca_file_without_a_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let (file, data) = (folder.path().join("ca.crt"), folder.path().join("data"));
     fs::write(&file, "rubbish").unwrap();
