@@ -4,7 +4,7 @@
 //! Several servers may share one database this way. Each call is one frame and its answer another; they may
 //! overtake one another. A frame without a call rings the bell. A connection answers calls once its client
 //! has checked the history of the database, and again after each advance of the clock: see
-//! docs/adr/0040-a-lost-history-behind-a-connection.md.
+//! docs/adr/0040-lost-history-detection-on-etcd-connections.md.
 
 mod client;
 mod frame;
