@@ -192,7 +192,7 @@ async fn crds_and_field_ownership_are_the_same_on_every_server() {
         std::fs::write(&path, format!("{head}\nspec: {{masts: {masts}}}\n")).unwrap();
         format!("apply --server-side --filename={}", path.display())
     };
-    kubectl::run(&first, "apply --server-side --filename=examples/ships/definition.yaml").await;
+    kubectl::run(&first, "apply --server-side --filename=examples/ships/crd.yaml").await;
     let apply = format!("{} --field-manager=one", ship(3));
     let served = async {
         // The other server's informer follows, a moment later.
