@@ -45,9 +45,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	definitions := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition()}}
-	if _, err := envtest.InstallCRDs(config, definitions); err != nil {
-		return fmt.Errorf("install the definition: %w", err)
+	crds := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{shipCRD()}}
+	if _, err := envtest.InstallCRDs(config, crds); err != nil {
+		return fmt.Errorf("install the CRD: %w", err)
 	}
 	hooks := webhooks()
 	if err := hooks.PrepWithoutInstalling(); err != nil {

@@ -59,8 +59,8 @@ func register(scheme *runtime.Scheme) {
 	metav1.AddToGroupVersion(scheme, groupVersion)
 }
 
-// definition is the CRD: it has a default, a rule, a status, and a selectable field.
-func definition() *apiextensionsv1.CustomResourceDefinition {
+// shipCRD is the CRD of ships: it has a default, a rule, a status, and a selectable field.
+func shipCRD() *apiextensionsv1.CustomResourceDefinition {
 	type props = apiextensionsv1.JSONSchemaProps
 	spec := props{
 		Type: "object", Required: []string{"masts"},

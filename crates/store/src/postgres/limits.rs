@@ -16,7 +16,7 @@ pub fn is_storable(key: &ObjectKey) -> bool {
     [key.resource.as_str(), &key.namespace, &key.name].into_iter().all(fits)
 }
 
-/// The longest prefix that PostgreSQL can compare: no stored key lies between the two.
+/// The part before a zero byte, which PostgreSQL can compare: no stored key lies between the two.
 pub fn comparable(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
