@@ -158,8 +158,8 @@ fn an_allowed_difference_excuses_exactly_as_many_cases_as_it_states() {
     assert_eq!(allowed.miscounted(false)[0], "3 cases differ at /body/*/x of a/*, not 2");
 }
 
-/// How many cases `fixtures/oracle/allowed.yaml` excuses. The number only goes down: a new difference is mended, or takes the place of
-/// an old one.
+/// Number of cases that `fixtures/oracle/allowed.yaml` excuses. It only goes down: a new difference is
+/// mended, or takes the place of an old one.
 const EXCUSED: usize = 208;
 
 #[test]

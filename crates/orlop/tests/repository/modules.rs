@@ -1,4 +1,5 @@
-//! The module graph of the API server: which top modules import each other. The list of such pairs may only shrink.
+//! The module graph of the API server: the pairs of top modules that import each other. The list may only
+//! shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Where objects are written: by the committer alone, and for requests that went through the pipeline.
+//! Writes of objects: by the committer alone, and for requests that went through the pipeline.
 
 use std::path::Path;
 

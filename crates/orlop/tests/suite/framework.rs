@@ -83,7 +83,7 @@ impl Bed {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     let waiting = async {
         while !holds().await {
@@ -204,7 +204,7 @@ impl Reconciler for Harbour {
     }
 }
 
-/// Creates a CRD, whose group makes it unlike those of other runs.
+/// Creates a CRD with a group of its own, so that runs do not collide.
 async fn create_crd(bed: &Bed) -> GroupVersionKind {
     let group = format!("{}.example.com", bed.namespace);
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -313,7 +313,7 @@ impl Service<Request<Body>> for WithoutWatchList {
     }
 }
 
-/// Notes the keys that it gets.
+/// Records the keys that it gets.
 struct Notes(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Reconciler for Notes {
@@ -334,7 +334,7 @@ impl Reconciler for Notes {
 }
 
 #[tokio::test]
-async fn an_informer_lists_pages_where_the_server_refuses_initial_events_and_selects_as_it_is_told() {
+async fn an_informer_falls_back_to_paged_lists_and_applies_selectors() {
     let bed = Bed::new("pages").await;
     let maps = bed.objects(&CONFIG_MAPS);
     for number in 0..1100 {
@@ -414,7 +414,7 @@ async fn an_apply_conflicts_unless_it_is_forced_and_a_dry_run_stores_nothing() {
 }
 
 #[tokio::test]
-async fn an_event_that_repeats_is_one_object_that_counts() {
+async fn repeated_events_are_aggregated_into_one_object() {
     let bed = Bed::new("events").await;
     let recorder = Recorder::new(bed.client.clone(), "harbour");
     let about = Reference { api_version: "v1", kind: "Pod", namespace: &bed.namespace, name: "p", uid: "u" };

@@ -1,4 +1,4 @@
-//! Checks as queries: each gives one line of text for everything that must not be there.
+//! Checks as queries: each returns one line of text per violation.
 
 use super::RESTORE;
 
@@ -10,7 +10,7 @@ pub struct Query {
     pub sql: String,
 }
 
-/// Where an engine keeps what both have.
+/// The names that differ between the engines.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     /// The table with the compaction mark.

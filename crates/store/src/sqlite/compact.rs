@@ -18,7 +18,7 @@ pub fn compact(connection: &mut Connection, through: Revision, limit: u64) -> Re
     let mark = through.max(clock.compacted);
     let swept =
         tx.query_row("SELECT swept FROM clock", [], |row| row.get::<_, i64>(0)).map_err(unavailable)?;
-    // By changes and not by numbers, of which an advanced clock skips many.
+    // By changes and not by revisions, of which an advanced clock skips many.
     let next = tx
         .prepare_cached(
             "SELECT revision FROM changes WHERE revision > ?1 AND revision <= ?2 ORDER BY revision LIMIT 1 OFFSET ?3",

@@ -114,5 +114,6 @@ fn answer(request: &Request<'_>, object: Option<&Object>, judgement: Judgement) 
     let Some(refusal) = judgement.refusal else { return Ok(()) };
     let of = &request.call.resource_type;
     let about = (of.group.as_str(), of.plural.as_str(), request.name_in_messages(object));
-    Err(Error::denied(about, refusal.message, refusal.reason, refusal.code))
+    let (group, resource, name) = about;
+    Err(Error::denied(group, resource, name, refusal.message, refusal.reason, refusal.code))
 }
