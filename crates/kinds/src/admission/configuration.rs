@@ -13,28 +13,28 @@ const VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1a
 const POD_SECURITY_GROUP: &str = "pod-security.admission.config.k8s.io/";
 const POD_SECURITY_VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// What an operator says of admission plugins.
+/// The configuration of the admission plugins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionConfiguration {
-    /// Of `PodSecurity`.
+    /// The configuration of `PodSecurity`.
     pub pod_security: pod_security::Configuration,
-    /// The credentials with which mutating webhooks are called.
+    /// The credentials for calls of mutating webhooks.
     pub mutating_webhook_users: Users,
-    /// The credentials with which validating webhooks are called.
+    /// The credentials for calls of validating webhooks.
     pub validating_webhook_users: Users,
-    /// What has no effect, a sentence each.
+    /// Settings without effect, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Where the configuration of a plugin is read from that is in a file of its own.
+/// Loads the configuration file of one plugin by its path.
 pub type Load<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 impl AdmissionConfiguration {
-    /// Reads a file; `is_on` says which plugins are on, for those alone are configured.
+    /// Parses the file; `is_on` tells which plugins are enabled, and only those are configured.
     ///
     /// # Errors
-    /// Why the server does not start with it, in the words of kube-apiserver where it would not start either. What only this
-    /// server does not have is refused, too.
+    /// The reason why the server refuses to start, in kube-apiserver's words where it refuses, too. Settings that only
+    /// this server does not support are refused as well.
     pub fn read(file: &[u8], is_on: &dyn Fn(&str) -> bool, load: Load<'_>) -> Result<Self, String> {
         let failed = |problem: String| format!("failed to read plugin config: {problem}");
         let whole = document(file).map_err(failed)?;
@@ -91,7 +91,7 @@ impl AdmissionConfiguration {
     }
 }
 
-/// Why a plugin cannot be made.
+/// The error of a plugin that cannot be initialized.
 fn cannot(name: &str, problem: &str) -> String {
     format!("couldn't init admission plugin {}: {problem}", quote(name))
 }
@@ -130,7 +130,7 @@ fn document(file: &[u8]) -> Result<Object, String> {
     }
 }
 
-/// Whether a document is of a kind that is known here.
+/// Checks that apiVersion and kind of a document are known.
 fn named(document: &Object, is_known: impl Fn(&str, &str) -> bool) -> Result<(), String> {
     let text = |field: &str| object::text(document, &[field]);
     let missing =
@@ -169,7 +169,7 @@ fn webhook_users(own: &Object, load: Load<'_>) -> Result<Users, String> {
     }
 }
 
-/// Resources that are limited where no quota says so.
+/// Refuses `limitedResources`, which this server does not support.
 fn quota(own: &Object) -> Result<(), String> {
     named(own, |version, kind| {
         (version.starts_with("apiserver.config.k8s.io/") && kind == "ResourceQuotaConfiguration")

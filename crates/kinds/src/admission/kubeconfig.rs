@@ -1,4 +1,4 @@
-//! The users of a kubeconfig: the credentials with which webhooks are called, by the DNS name of the webhook.
+//! The users of a kubeconfig: credentials for webhook calls, by the DNS name of the webhook.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use super::configuration::Load;
 
-/// The port for which a user may be named without one.
+/// The port that the name of a user may omit.
 const DEFAULT_PORT: u16 = 443;
 
 /// The credentials of a user. Its `Debug` shows none of them.
 #[derive(Clone, Default, PartialEq)]
 pub struct User {
-    /// A client certificate and its key, both as PEM.
+    /// Client certificate and key as PEM.
     pub certificate: Option<(String, String)>,
     /// A bearer token; empty for none.
     pub token: String,
@@ -37,12 +37,12 @@ impl fmt::Debug for User {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Users {
     by_name: BTreeMap<String, User>,
-    /// The user of the current context, for webhooks that no name matches.
+    /// The user of the current context: the fallback for webhooks that no name matches.
     current: Option<String>,
 }
 
 impl Users {
-    /// Reads a kubeconfig at an absolute path; files that it names are found beside it.
+    /// Parses a kubeconfig at an absolute path; relative file names are resolved against its directory.
     ///
     /// # Errors
     /// The reason why it cannot be used; it names fields and files, never their content.
@@ -73,8 +73,8 @@ impl Users {
         Ok(users)
     }
 
-    /// The credentials for a webhook: of the user `host:port`, then of `*.` and an end of that, then the same without the default
-    /// port, then of the current context.
+    /// The credentials for a webhook: those of the user `host:port`, then of a wildcard `*.suffix`, then the same
+    /// without the default port, then of the current context.
     pub fn of(&self, host: &str, port: u16) -> Option<&User> {
         let with_port = self.matching(&format!("{host}:{port}"));
         let without = || (port == DEFAULT_PORT).then(|| self.matching(host)).flatten();
@@ -98,7 +98,7 @@ fn user_of(user: &Object, file: Load<'_>) -> Result<User, String> {
         let bytes = file(name)?;
         String::from_utf8(bytes).map_err(|_| format!("{} is no text", quote(name)))
     };
-    // Data counts more than a file, as in client-go.
+    // Inline data takes precedence over a file, as in client-go.
     let part = |field: &str| {
         let data = text(user, &[&format!("{field}-data")]);
         if !data.is_empty() {
