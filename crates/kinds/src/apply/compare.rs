@@ -1,4 +1,4 @@
-//! Two states of an object: which fields the second has that the first has not, or has otherwise, and which it lost.
+//! Compares two states of an object: the fields that were added, changed and removed.
 
 use serde_json::{Map, Value};
 
@@ -6,19 +6,19 @@ use super::element::{Element, equal};
 use super::set::{FieldSet, Part};
 use super::types::{Form, List, Mapping, Node, Relation};
 
-/// What changed between two states.
+/// The difference between two states.
 #[derive(Debug, Default)]
 pub(super) struct Comparison<'a> {
-    /// What was there and is no more.
+    /// Fields of the old state that the new one does not have.
     pub removed: FieldSet<'a>,
-    /// What is new or has another value.
+    /// Fields that are new or have another value.
     pub changed: FieldSet<'a>,
 }
 
 /// Compares two objects of one type.
 ///
 /// # Errors
-/// An item of a list has nothing that identifies it.
+/// An item of a list has no key.
 pub(super) fn compare<'a>(
     node: Node<'a>,
     old: &'a Map<String, Value>,
@@ -67,7 +67,7 @@ fn walk<'a>(node: Node<'a>, old: Option<&'a Value>, new: Option<&'a Value>) -> R
     }
 }
 
-/// All of a value that came or went: itself, and what is owned apart from it.
+/// All fields of a value that was added or removed: the value itself, and the fields that are owned separately.
 fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Part<'a>, String> {
     let children = match (node.form(value), value) {
         (Form::List(list), Value::Array(items)) if !matches!(list.relation, Relation::Atomic) => {
@@ -88,7 +88,7 @@ fn whole_fields<'a>(map: Mapping<'a>, fields: &'a Map<String, Value>) -> Result<
     Ok(set)
 }
 
-/// Of items with the same key nobody owns a part.
+/// Items with a duplicate key are owned as a whole.
 fn whole_items<'a>(list: List<'a>, items: &'a [Value]) -> Result<FieldSet<'a>, String> {
     let mut all: Vec<Item<'a>> = Vec::with_capacity(items.len());
     identify(list, items, false, &mut all)?;
@@ -111,7 +111,7 @@ fn same_form(a: Form<'_>, b: Form<'_>) -> bool {
     )
 }
 
-/// What a form finds in two states of a value.
+/// Compares two states of a value of one form.
 fn handle<'a>(form: Form<'a>, old: &'a Value, new: &'a Value) -> Result<Delta<'a>, String> {
     match form {
         Form::Scalar(_) => Ok(leaf(old, new)),
@@ -176,10 +176,10 @@ fn of_fields<'a>(
     Ok(delta)
 }
 
-/// An item of a list: what identifies it, and whether it is one of now.
+/// An item of a list: its path element, whether it is from the new state, its value.
 type Item<'a> = (Element<'a>, bool, &'a Value);
 
-/// Items are compared with those that have the same key. Of a key that comes more than once the items are compared as a whole.
+/// Compares items by key. Items with a duplicate key are compared as a whole.
 fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<Delta<'a>, String> {
     let mut all: Vec<Item<'a>> = Vec::with_capacity(old.len() + new.len());
     identify(list, old, false, &mut all)?;
@@ -187,7 +187,7 @@ fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<De
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let mut delta = Delta::default();
     for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
-        // The order is stable: what was comes before what is.
+        // The sort is stable: items of the old state come before those of the new one.
         let (was, is) = same.split_at(same.partition_point(|(_, is_new, _)| !is_new));
         let first = |side: &[Item<'a>]| side.first().map(|(_, _, item)| *item);
         let inner = match (was, is) {
@@ -225,7 +225,7 @@ fn identify<'a>(
     Ok(())
 }
 
-/// What identifies items that are the same.
+/// The path element of items with the same key.
 fn taken<'a>(same: &mut [Item<'a>]) -> Element<'a> {
     std::mem::replace(&mut same[0].0, Element::Index(0))
 }

@@ -1,4 +1,4 @@
-//! What an applied configuration makes of an object and of the managers of its fields.
+//! Server-side apply of a configuration: the resulting object and its field managers.
 
 use std::borrow::Cow;
 
@@ -19,39 +19,39 @@ use super::track::{
     views,
 };
 
-/// Who had the fields of an object before anything was applied to it.
+/// The manager of all fields of an object that had no managers before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-/// The one manager that takes over from applies by the client.
+/// The manager that takes over the fields of client-side apply.
 const KUBECTL: &str = "kubectl";
 
 /// The outcome of an apply.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// The object in the version of the request, not yet in the shape of its type; `None` if it stays as it is.
+    /// The object in the version of the request, before defaulting and pruning; `None` if it does not change.
     pub object: Option<Object>,
-    /// Its managers.
+    /// Its field managers.
     pub tracked: Tracked,
 }
 
-/// Why a configuration cannot be applied.
+/// The reason why a configuration cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyError {
-    /// Others own what it wants to change.
+    /// Other managers own fields that the configuration changes.
     Conflicts(Vec<Conflict>),
-    /// It makes no sense.
+    /// The request is invalid.
     BadRequest(String),
-    /// It is not of its type, or cannot be merged.
+    /// The configuration does not match its type, or cannot be merged.
     Failed(String),
 }
 
-/// Somebody else owns a field.
+/// A field with another owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict {
-    /// Identifies the manager; conflicts are told in this order.
+    /// The identifier of the manager; conflicts are sorted by it.
     id: String,
-    /// The manager in words.
+    /// The manager as the message names it.
     manager: String,
-    /// The field in words.
+    /// The field as the message names it.
     path: String,
 }
 
@@ -97,10 +97,10 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-/// Applies a configuration, which has its kind and version, to the object as it is stored; to none if one is to be made.
+/// Applies a configuration, which has its kind and version, to the stored object; `None` creates one.
 ///
 /// # Errors
-/// It conflicts with what others own, or is not of the type.
+/// The configuration conflicts with other managers, or does not match its type.
 pub fn apply(
     scope: &Scope<'_>,
     live: Option<&Object>,
@@ -194,7 +194,7 @@ impl Attempt<'_, '_> {
         Ok(Applied { object: is_changed.then_some(new), tracked })
     }
 
-    /// The managers of the live object. Where nobody was tracked, somebody without a name owns what is there.
+    /// The managers of the live object. Without any, an unnamed manager owns all present fields.
     fn managers(&self) -> Result<Managers<'_>, ApplyError> {
         let managers = Managers::decode(self.known)
             .map_err(|problem| ApplyError::Failed(format!("failed to decode managed fields: {problem}")))?;
@@ -206,7 +206,7 @@ impl Attempt<'_, '_> {
         managers.ok_or_else(|| ApplyError::Failed("failed to create manager for existing fields".to_owned()))
     }
 
-    /// The configuration in the words of messages.
+    /// The configuration as messages name it.
     fn subject(&self) -> String {
         let text = |key: &str| {
             let value = self.config.get("metadata").and_then(|metadata| metadata.get(key));
@@ -224,7 +224,7 @@ fn same(live: &Object, new: &Object) -> bool {
         && live.iter().all(|(key, value)| new.get(key).is_some_and(|other| equal(value, other)))
 }
 
-/// Takes out what the manager applied before and nobody owns now.
+/// Removes the fields that the manager applied before and that have no owner now.
 fn prune(
     scope: &Scope<'_>,
     version: Version<'_>,
@@ -262,7 +262,7 @@ fn prune(
     then.convert(Cow::Owned(without), &version).into_owned()
 }
 
-/// Every version that managers have names of, one of them first.
+/// All versions that managers use, `first` at the front.
 fn versions_of(managers: &Managers<'_>, first: &str) -> Vec<String> {
     let mut versions = vec![first.to_owned()];
     for manager in &managers.entries {

@@ -1,18 +1,18 @@
-//! Field sets as `FieldsV1`, the JSON that objects have in `metadata.managedFields`.
+//! Field sets as `FieldsV1`, the JSON of `metadata.managedFields`.
 
 use serde_json::Value;
 
 use super::element::{Element, NoElement};
 use super::set::{FieldSet, Part};
 
-/// A set nests as deep as a body may.
+/// The nesting limit of request bodies.
 const DEPTH_MAX: usize = 128;
 
 impl<'a> FieldSet<'a> {
-    /// Reads the JSON form.
+    /// Parses the JSON form.
     ///
     /// # Errors
-    /// It is none.
+    /// The value is not a field set.
     pub fn decode(value: &'a Value) -> Result<Self, NoElement> {
         decode(value, 0).map(|part| part.children)
     }
@@ -53,12 +53,12 @@ fn write_name(element: &Element<'_>, out: &mut String, scratch: &mut String) {
     push_text(out, scratch);
 }
 
-/// Whether a JSON string has a text as it is. Every byte is looked at, so that many are looked at together.
+/// Whether a text needs no JSON escapes. It looks at every byte, without early exit, so that the loop vectorizes.
 fn is_plain(text: &str) -> bool {
     !text.bytes().fold(false, |found, byte| found | (byte < b' ') | (byte == b'"') | (byte == b'\\'))
 }
 
-/// Writes a JSON string. What needs the rarer escapes is left to the library.
+/// Writes a JSON string. Rare escapes are left to `serde_json`.
 pub(super) fn push_text(out: &mut String, text: &str) {
     if text.bytes().any(|byte| byte < b' ') {
         out.push_str(&Value::from(text).to_string());

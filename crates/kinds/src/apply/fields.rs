@@ -1,4 +1,4 @@
-//! The fields of an object as a set, and sets brought into line with a type.
+//! The fields of an object as a set, and the reconciliation of sets with a changed type.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::element::Element;
 use super::set::{FieldSet, Part};
 use super::types::{Form, List, Mapping, Node, Relation};
 
-/// Every field that an object has, as whoever applies it would own it.
+/// Every field of an object, as the manager that applies it would own it.
 pub(super) fn fields_of<'a>(node: Node<'a>, object: &'a Map<String, Value>) -> FieldSet<'a> {
     node.resolve().map.map_or_else(FieldSet::new, |map| of_entries(map, object).children)
 }
@@ -33,7 +33,7 @@ fn of_entries<'a>(map: Mapping<'a>, entries: &'a Map<String, Value>) -> Part<'a>
     part
 }
 
-/// Of items with the same key nobody owns a part.
+/// Items with a duplicate key are owned as a whole.
 fn of_items<'a>(list: List<'a>, items: &'a [Value]) -> Part<'a> {
     let mut all: Vec<(Element<'a>, &'a Value)> =
         items.iter().filter_map(|item| Some((list.element(item).ok()?, item))).collect();
@@ -49,7 +49,7 @@ fn of_items<'a>(list: List<'a>, items: &'a [Value]) -> Part<'a> {
     part
 }
 
-/// Adds the fields that the type has by name and below which the set has members.
+/// Adds the named fields of the type below which the set has members.
 pub(super) fn with_named_fields<'a>(mut set: FieldSet<'a>, node: Option<Node<'_>>) -> FieldSet<'a> {
     let atom = node.map(Node::resolve).unwrap_or_default();
     set.retain(|entry| {
@@ -67,7 +67,8 @@ pub(super) fn with_named_fields<'a>(mut set: FieldSet<'a>, node: Option<Node<'_>
     set
 }
 
-/// Brings a set into line with a type that may have changed since: who owned parts of what is one thing now owns it.
+/// Reconciles a set with a type that changed: a manager of fields in a struct or list that became atomic now owns all
+/// of it.
 pub(super) fn reconciled<'a>(mut set: FieldSet<'a>, node: Node<'_>) -> FieldSet<'a> {
     let atom = node.resolve();
     let is_deduced = atom.map.is_some_and(|map| map.is_deduced());

@@ -1,4 +1,4 @@
-//! Apply as kube-apiserver 1.35 does it; the answers were taken from one.
+//! Server-side apply compared with recorded results of kube-apiserver 1.35.
 
 mod configs;
 mod properties;
@@ -36,7 +36,7 @@ impl Versions for Kind {
     }
 }
 
-/// An object that is written again and again.
+/// An object that tests write repeatedly.
 struct Live {
     api_version: &'static str,
     kind: Kind,
@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// As Go writes it, without kind and version.
+    /// The object as Go encodes it, without kind and version.
     fn shaped(&self, object: Object) -> Object {
         let (group, version) = self.api_version.split_once('/').unwrap_or(("", self.api_version));
         let id = builtin().by_kind(group, version, self.kind.kind).unwrap();
@@ -105,7 +105,7 @@ impl Live {
         Ok(is_changed)
     }
 
-    /// Applies a configuration that must fit.
+    /// Applies a configuration that must not conflict.
     fn apply(&mut self, manager: &str, config: Value) {
         self.try_apply(manager, NOW, config, false).unwrap();
     }
@@ -115,7 +115,7 @@ impl Live {
         value.pointer(pointer).cloned().unwrap_or(Value::Null)
     }
 
-    /// What a manager owns.
+    /// The fields of a manager.
     fn owned(&self, manager: &str) -> Value {
         let entries = self.get("/metadata/managedFields");
         let entry = entries.as_array().into_iter().flatten().find(|entry| entry["manager"] == manager);
@@ -123,7 +123,7 @@ impl Live {
     }
 }
 
-/// The conflict in the words of the answer.
+/// The message of a conflict.
 fn refusal(result: Result<bool, ApplyError>) -> String {
     model::error::Error::from(result.unwrap_err()).to_string()
 }

@@ -1,4 +1,4 @@
-//! What holds for all sets and all configurations.
+//! Properties of all sets and all configurations.
 
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ fn fields() -> impl Strategy<Value = Value> {
 fn config(keys: &'static str) -> impl Strategy<Value = Value> {
     let map = || proptest::collection::btree_map(keys, "[0-3]", 0..4);
     (map(), map(), proptest::collection::btree_set(keys, 0..3)).prop_map(|(data, labels, finalizers)| {
-        // What is empty Kubernetes does not keep, so that whoever applies it claims it again each time.
+        // Kubernetes drops empty values, so each apply would add them again.
         let mut config = json!({"metadata": {}});
         if !labels.is_empty() {
             config["metadata"]["labels"] = json!(labels);

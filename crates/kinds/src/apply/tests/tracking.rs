@@ -1,4 +1,4 @@
-//! Writes that are no applies.
+//! Writes other than applies.
 
 use super::*;
 
