@@ -1,4 +1,4 @@
-//! What policies make of requests, and what events look like.
+//! Decisions of audit policies, and the format of events.
 
 use serde_json::{Value, json};
 
