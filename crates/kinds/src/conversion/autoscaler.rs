@@ -1,4 +1,5 @@
-//! HorizontalPodAutoscaler of `autoscaling/v1`, stored as v2: one CPU target is a field, everything else is in annotations.
+//! HorizontalPodAutoscaler of `autoscaling/v1`, stored as v2: the CPU target is a field, everything else is in
+//! annotations.
 
 use std::fmt::Write;
 
@@ -14,17 +15,17 @@ const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// The target of an autoscaler that names none, in percent.
+/// The default CPU target in percent.
 const DEFAULT_CPU: i32 = 80;
 
-/// Where a part of a metric stands in v1, and where in v2.
+/// The name of a metric's field in v1, and its path in v2.
 type Places = (&'static str, &'static [&'static str]);
 
 const AVERAGE_VALUE: &[&str] = &["averageValue"];
 const NAME: &[&str] = &["metric", "name"];
 const SELECTOR: &[&str] = &["metric", "selector"];
 
-/// The parts of each kind of metric. A path of one segment that is no name stands below `target` or `current`.
+/// The fields of each metric source. A path of one segment that is not a name is below `target` or `current`.
 const SOURCES: [(&str, &[Places]); 5] = [
     ("resource", &[("AverageUtilization", &["averageUtilization"]), ("AverageValue", AVERAGE_VALUE)]),
     (
@@ -127,7 +128,7 @@ fn cpu_percent<'a>(metric: &'a Value, at: &str) -> Option<&'a Value> {
     resource.get(at)?.get("averageUtilization")
 }
 
-/// The name of a part in v1: those that differ between specification and status begin with `target` or `current`.
+/// The name of a field in v1: those that differ between spec and status begin with `target` or `current`.
 fn own_name(name: &str, at: &str) -> String {
     if name.starts_with(char::is_uppercase) { format!("{at}{name}") } else { name.to_owned() }
 }
@@ -156,7 +157,7 @@ fn metric_to_stored(metric: &Value, at: &str) -> Value {
     out
 }
 
-/// In v1 the type of a target shows in which of its values are there.
+/// In v1 the type of a target follows from the value that is set.
 fn target_type(source: &str, target: &Object) -> &'static str {
     match source {
         "resource" | "containerResource" if target.contains_key("averageUtilization") => "Utilization",
@@ -185,7 +186,7 @@ fn metric_from_stored(metric: &Value, at: &str) -> Value {
     out
 }
 
-/// Kubernetes writes this annotation with the names of its own structs, and with all fields.
+/// Kubernetes writes this annotation with the names of its internal Go structs, and with all fields.
 fn behavior_from_stored(behavior: &Value) -> Value {
     let mut out = recased(behavior, upper);
     for direction in ["ScaleUp", "ScaleDown"] {
@@ -224,7 +225,7 @@ fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The map in a field, which is made if there is none.
+/// The map in a field; inserts an empty one if it is missing.
 fn part<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
     let value = object.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
@@ -233,7 +234,7 @@ fn part<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
     value.as_object_mut().expect("it was made an object just now")
 }
 
-/// Takes an annotation away; what it says, if that is JSON.
+/// Removes an annotation and parses it as JSON.
 fn annotation(object: &mut Object, name: &str) -> Option<Value> {
     let metadata = object.get_mut("metadata")?.as_object_mut()?;
     let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
@@ -252,7 +253,7 @@ fn annotate(object: &mut Object, name: &str, value: Option<Value>) {
     }
 }
 
-/// The order in which Go writes the fields of its structs.
+/// The order of fields in Go's structs.
 const ORDER: [&str; 39] = [
     "type",
     "status",

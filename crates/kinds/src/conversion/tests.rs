@@ -1,4 +1,4 @@
-//! There and back again.
+//! Round trips of conversions.
 
 use serde_json::json;
 
