@@ -1,4 +1,4 @@
-//! Merge patch (RFC 7386): an object of what changes, with null for what goes.
+//! Merge patch (RFC 7386): an object with the changed fields, null for removed ones.
 
 use model::error::Error;
 use serde_json::{Map, Value};
@@ -29,14 +29,14 @@ fn merge_object(target: &mut Value, patch: &Map<String, Value>) {
                 fields.insert(key.clone(), without_nulls(change));
             }
             (Some(field), Value::Object(changes)) => merge_object(field, changes),
-            // The one place where kube-apiserver keeps the nulls within a list.
+            // The only place where kube-apiserver keeps nulls inside a list.
             (Some(field @ Value::Object(_)), _) => *field = change.clone(),
             (Some(field), _) => *field = without_nulls(change),
         }
     }
 }
 
-/// A value without the keys that are null. Kubernetes looks for them within lists too, which the standard does not.
+/// A value without null members. Kubernetes removes them inside lists too, unlike the RFC.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// The smallest merge patch that makes `after` of `before`.
+    /// The smallest merge patch from `before` to `after`.
     fn difference(before: &Value, after: &Value) -> Value {
         let (Value::Object(old), Value::Object(new)) = (before, after) else {
             return after.clone();

@@ -1,4 +1,4 @@
-//! Patches good and bad; all rows were put to kube-apiserver 1.35 or follow from what it did.
+//! Valid and invalid patches; expected results were recorded from kube-apiserver 1.35 or follow from recorded ones.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -232,7 +232,7 @@ proptest! {
     fn what_was_added_is_there_and_can_be_removed(document in value(), path in path(), new in value()) {
         let add = json!({"op": "add", "path": path, "value": new});
         let test = json!({"op": "test", "path": path, "value": new});
-        // A dash is no place to look at.
+        // `-` names no existing item.
         prop_assume!(!path.ends_with("/-"));
         if let Ok(added) = patched(&document, &json!([add])) {
             prop_assert_eq!(patched(&added, &json!([test])), Ok(added.clone()));

@@ -241,7 +241,7 @@ proptest! {
         let _ = patched(before, &patch);
     }
 
-    /// Whatever merges by key keeps each key once.
+    /// A merge by key keeps each key once.
     #[test]
     fn merged_lists_hold_each_key_once(old in prop::collection::btree_set("[a-e]", 0..5), new in prop::collection::vec("[a-g]", 0..5)) {
         let list = |names: Vec<String>| -> Value { names.into_iter().map(|name| json!({"name": name})).collect() };
