@@ -1,4 +1,4 @@
-//! The checks of the baseline.
+//! The checks of the baseline level.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ const DEFAULT_CAPABILITIES: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-/// Sysctls that concern only the Pod that sets them, with the version since which they are allowed.
+/// Namespaced sysctls, with the version since which they are allowed.
 const SYSCTLS: [(&str, u64); 12] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
@@ -103,7 +103,7 @@ pub(super) fn added(container: &Object, is_allowed: fn(&str) -> bool) -> impl It
     added.into_iter().filter(move |name| !is_allowed(name))
 }
 
-/// Says which capabilities which containers add and may not.
+/// The message about the forbidden capabilities that containers add.
 pub(super) fn added_capabilities(pod: &Pod<'_>, is_allowed: fn(&str) -> bool) -> Option<String> {
     let containers = pod.containers_where(|container| added(container, is_allowed).next().is_some());
     let all = sorted(pod.containers().iter().flat_map(|container| added(container, is_allowed)));

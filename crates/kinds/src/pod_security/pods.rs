@@ -1,4 +1,4 @@
-//! Pods, and what Pods are made from.
+//! Validation of Pods and of Pod templates.
 
 use model::Object;
 use model::error::FieldError;
@@ -9,7 +9,7 @@ use super::checks::{Violations, violations};
 use super::configuration::Configuration;
 use super::standard::{Level, Standard};
 
-/// Kinds that hold the template of a Pod, by group and plural, with the way to it.
+/// Kinds with a Pod template, by group and plural, with the path of the template.
 const TEMPLATES: &[(&str, &str, &[&str])] = &[
     ("", "podtemplates", &["template"]),
     ("", "replicationcontrollers", &["spec", "template"]),
@@ -21,23 +21,23 @@ const TEMPLATES: &[(&str, &str, &[&str])] = &[
     ("batch", "jobs", &["spec", "template"]),
 ];
 
-/// Parts of a Pod with which nobody changes what it may do.
+/// Subresources that cannot change the privileges of a Pod.
 const HARMLESS_PARTS: [&str; 8] =
     ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
-/// What is judged.
+/// The kinds of objects that Pod Security validates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject {
     /// A namespace.
     Namespace,
     /// A Pod.
     Pod,
-    /// Something that Pods are made from, with the way to the template.
+    /// A kind with a Pod template, and the path of the template.
     Template(&'static [&'static str]),
 }
 
 impl Subject {
-    /// What a write of a resource, or of a part of it, is to Pod Security; nothing if it is nothing.
+    /// The subject of a write of a resource or subresource; `None` if Pod Security ignores it.
     pub fn of(group: &str, plural: &str, subresource: &str) -> Option<Self> {
         match (group, plural) {
             ("", "namespaces") => subresource.is_empty().then_some(Self::Namespace),
@@ -51,23 +51,23 @@ impl Subject {
     }
 }
 
-/// A write of a Pod or of what Pods are made from.
+/// A write of a Pod or of a kind with a Pod template.
 #[derive(Clone, Copy, Debug)]
 pub struct PodRequest<'a> {
-    /// What is written.
+    /// The new object.
     pub object: &'a Object,
-    /// What it was, if it is updated.
+    /// The old object of an update.
     pub old: Option<&'a Object>,
 }
 
-/// What becomes of a Pod.
+/// The decision about a Pod.
 #[derive(Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Why it is refused.
+    /// The reason of a refusal.
     pub refusal: Option<String>,
-    /// What its writer is told.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// What is noted, by keys without their prefix.
+    /// Audit annotations, by keys without their prefix.
     pub annotations: Vec<(&'static str, String)>,
 }
 
@@ -77,17 +77,17 @@ impl Verdict {
     }
 }
 
-/// What can be said without the labels of the namespace, or that they are needed.
+/// A decision that needs no labels of the namespace, or the fact that they are needed.
 #[derive(Debug, PartialEq)]
 pub enum Judged {
-    /// It is decided.
+    /// Decided without the namespace.
     Decided(Verdict),
-    /// It depends on the namespace.
+    /// Depends on the labels of the namespace.
     ByNamespace,
 }
 
 impl Configuration {
-    /// Judges by what is known without the namespace.
+    /// Decides by the exemptions of user and namespace.
     pub fn judge_caller(&self, user: &str, namespace: &str) -> Judged {
         if self.exemptions.namespaces.contains(namespace) {
             return Judged::Decided(Verdict::noted("exempt", "namespace"));
@@ -98,7 +98,7 @@ impl Configuration {
         Judged::ByNamespace
     }
 
-    /// Judges a Pod by the labels of its namespace.
+    /// Validates a Pod by the labels of its namespace.
     pub fn judge_pod(&self, labels: Option<&Object>, request: &PodRequest<'_>) -> Verdict {
         let (policy, errors) = self.policy(labels);
         if errors.is_empty() && policy.is_privileged() {
@@ -120,7 +120,7 @@ impl Configuration {
         verdict
     }
 
-    /// Judges something that Pods are made from by the labels of its namespace: it is never refused.
+    /// Validates a Pod template by the labels of its namespace: it gets warnings, but is never refused.
     pub fn judge_template(&self, labels: Option<&Object>, way: &[&str], object: &Object) -> Verdict {
         let (policy, errors) = self.policy(labels);
         let is_silent =
@@ -128,7 +128,7 @@ impl Configuration {
         if errors.is_empty() && is_silent {
             return Verdict::default();
         }
-        // Only a ReplicationController may have no template at all.
+        // Only a ReplicationController may lack a template.
         let Some(Value::Object(template)) = value(object, way) else { return Verdict::default() };
         match self.begun(&errors, template) {
             Ok(mut verdict) => {
@@ -139,7 +139,7 @@ impl Configuration {
         }
     }
 
-    /// A verdict with what is noted about labels, unless the class of runtime is exempt.
+    /// A verdict with the audit annotation about invalid labels, or an exempt one by runtime class.
     fn begun(&self, errors: &[FieldError], pod: &Object) -> Result<Verdict, Verdict> {
         if self.exemptions.runtime_classes.contains(text(pod, &["spec", "runtimeClassName"])) {
             return Err(Verdict::noted("exempt", "runtimeClass"));
@@ -163,7 +163,7 @@ impl Configuration {
         if let Some(details) = known.broken(audit, pod) {
             verdict.annotations.push(("audit-violations", would(audit, details)));
         }
-        // Who is refused is not warned, too.
+        // A refused request gets no warnings in addition.
         if verdict.refusal.is_none()
             && let Some(details) = known.broken(warn, pod)
         {
@@ -172,7 +172,7 @@ impl Configuration {
     }
 }
 
-/// What a Pod breaks, computed once for each standard.
+/// The violations of a Pod, computed once per standard.
 #[derive(Default)]
 struct Known(Vec<(Standard, Option<String>)>);
 
@@ -190,7 +190,7 @@ impl Known {
     }
 }
 
-/// Several errors in one text.
+/// Joins several errors into one message.
 fn together(errors: &[FieldError]) -> String {
     match errors {
         [one] => one.to_string(),
@@ -198,7 +198,7 @@ fn together(errors: &[FieldError]) -> String {
     }
 }
 
-/// Whether an update changes anything that Pod Security looks at: images, and the number of containers.
+/// Whether an update changes fields that Pod Security checks: images and the number of containers.
 fn is_significant(new: &Object, old: &Object) -> bool {
     let lists_differ = |list: &str| {
         let (new, old) = (items(new, &["spec", list]), items(old, &["spec", list]));

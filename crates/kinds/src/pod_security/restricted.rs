@@ -1,4 +1,4 @@
-//! The checks that only the restricted level has.
+//! The additional checks of the restricted level.
 
 use model::Object;
 use model::object::{has, text, texts, value};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::baseline::{added_capabilities, forbidden_profiles, is_confining, profile};
 use super::checks::{Pod, Violation, containers_named, plural, quoted, security_of, setters, sorted};
 
-/// Volumes that hold nothing of the host.
+/// Volume types that give no access to the host.
 const VOLUMES: [&str; 9] = [
     "configMap",
     "csi",
@@ -20,7 +20,7 @@ const VOLUMES: [&str; 9] = [
     "secret",
 ];
 
-/// Other volumes, by which messages name them.
+/// Other volume types, as messages name them.
 const OTHER_VOLUMES: [&str; 21] = [
     "hostPath",
     "gcePersistentDisk",
@@ -45,7 +45,7 @@ const OTHER_VOLUMES: [&str; 21] = [
     "storageos",
 ];
 
-/// A flag that a security context sets or leaves open.
+/// A boolean of a security context, if it is set.
 fn flag(security: Option<&Object>, field: &str) -> Option<bool> {
     security?.get(field)?.as_bool()
 }

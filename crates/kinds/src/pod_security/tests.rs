@@ -1,4 +1,4 @@
-//! Pods against standards, and namespaces whose labels change.
+//! Pods against the standards, and changed labels of namespaces.
 
 use model::Object;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn broken(standard_text: &str, pod: &Value) -> String {
     violations(standard(standard_text), pod.as_object().unwrap()).details()
 }
 
-/// A Pod that the restricted level takes, with changes.
+/// A Pod that the restricted level allows, with changes.
 fn pod(changes: Value) -> Value {
     let mut pod = json!({"metadata": {"name": "p"}, "spec": {
         "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
