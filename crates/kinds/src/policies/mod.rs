@@ -1,7 +1,7 @@
-//! Admission policies: rules about requests in the expression language.
+//! Admission policies: CEL rules about requests.
 //!
-//! A policy is compiled once ([`ValidatingPolicy`], [`MutatingPolicy`]); a binding says where it holds ([`Binding`]). What
-//! they look at comes as an [`Input`]; what they need from elsewhere, such as parameters, is for the caller to find.
+//! A policy is compiled once ([`ValidatingPolicy`], [`MutatingPolicy`]); a [`Binding`] selects its requests and
+//! parameters. Policies evaluate an [`Input`]; the caller provides it, including parameters and the namespace.
 
 mod binding;
 mod compile;

@@ -1,4 +1,4 @@
-//! Policies over requests.
+//! Evaluation of policies.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn messages(spec: Value) -> Vec<String> {
     judge_with(&policy(spec), None).denials.into_iter().map(|denial| denial.message).collect()
 }
 
-/// What a policy with one validation says.
+/// The messages of a policy with one validation.
 fn said(expression: &str) -> Vec<String> {
     messages(json!({"validations": [{"expression": expression}]}))
 }

@@ -1,4 +1,4 @@
-//! What a check of types says.
+//! Warnings of type checks.
 
 use cel::Type;
 use model::Object;
