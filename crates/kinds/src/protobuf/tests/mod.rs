@@ -9,7 +9,7 @@ use super::wire::{Reader, Wire, put_bytes, put_int, put_message};
 use super::*;
 use crate::schema::{Or, Schema, Shape, TypeId, builtin, check, parse};
 
-/// The JSON and the protobuf that the server gave for the same object.
+/// The JSON and the protobuf of the same object, as the server returned them.
 macro_rules! recorded {
     ($($name:literal),*) => {
         [$(($name, include_str!(concat!("testdata/", $name, ".json")), include_bytes!(concat!("testdata/", $name, ".pb")).as_slice())),*]
@@ -47,7 +47,7 @@ fn a_recorded_watch_event_is_written_byte_by_byte() {
     assert_eq!(frame, include_bytes!("testdata/watch.pb"));
 }
 
-/// Every text that a decoder of JSON takes, whatever it has to do with the type.
+/// Every JSON text, whether it fits the type or not.
 #[test]
 fn values_of_wrong_types_and_foreign_keys_are_written_as_from_trees() {
     let schema = shapes();
@@ -115,7 +115,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads a ConfigMap with this message.
+/// Decodes a ConfigMap with these message bytes.
 fn config_map(raw: &[u8]) -> Result<Value, String> {
     let decoded = decode(builtin(), &envelope("v1", "ConfigMap", raw), ("v1", "ConfigMap"));
     decoded.map(|decoded| decoded.value).map_err(|problem| problem.to_string())
@@ -225,7 +225,7 @@ fn a_missing_type_is_the_expected_one_and_an_unknown_one_is_refused() {
     assert!(encode(builtin(), &json!({"apiVersion": "example.com/v1", "kind": "Foo"})).is_err());
 }
 
-/// Every shape of the notation, with embedded structs, and a type that contains itself.
+/// A schema with every shape, embedded structs, and a recursive type.
 fn shapes() -> Schema {
     parse(
         "package x/v1 io.example.x.v1\n\
@@ -292,7 +292,7 @@ fn a_message_in_many_parts_is_read_in_linear_time() {
     assert_eq!(value["metadata"]["finalizers"].as_array().unwrap().len(), 50_000);
 }
 
-/// A value of a shape, made from random numbers. Small numbers make empty values likely.
+/// A random value of a shape. Small numbers make empty values likely.
 fn value(schema: &Schema, shape: &Shape, depth: usize, random: &mut impl FnMut() -> u64) -> Value {
     let count = if depth > 4 { 0 } else { random() % 3 };
     match shape {
@@ -346,7 +346,7 @@ proptest! {
         };
         for schema in [builtin(), &shapes()] {
             for (id, of) in schema.types() {
-                // Some types in each case, all of them over all cases. The answer of /version has no protobuf.
+                // Checks some types per case, all of them over all cases. `/version` has no protobuf.
                 if of.name == "Info" || !random().is_multiple_of(32) {
                     continue;
                 }
