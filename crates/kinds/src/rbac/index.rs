@@ -1,4 +1,4 @@
-//! All roles and bindings, found by whom they are about: one decision looks at what its caller has, and at nothing else.
+//! Roles and bindings, indexed by user and group: a decision reads only the rules of its caller.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -8,29 +8,29 @@ use model::error::quote;
 use super::GROUP;
 use super::rule::{Binding, Caller, PolicyRule, Request, Role, RoleRef, Subject};
 
-/// What the rules say of a request.
+/// The decision of RBAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A rule allows it, and this is by which binding the caller has it.
+    /// A rule allows the request; the text names the binding.
     Allowed(String),
-    /// No rule does; this is what was wrong with the bindings of the caller, and empty if nothing was.
+    /// No rule allows the request; the text lists bindings to missing roles, and is empty if there are none.
     NoRule(String),
 }
 
-/// All roles and bindings. A namespace is empty for those of the whole cluster.
+/// All roles and bindings. The namespace of cluster-scoped ones is empty.
 #[derive(Debug, Default)]
 pub struct Index {
     roles: HashMap<RoleKey, Arc<Role>>,
     bindings: HashMap<Key, Arc<Named>>,
     by_role: HashMap<RoleKey, BTreeSet<Key>>,
-    /// What users and groups have, by namespace.
+    /// The bindings of users and groups, by namespace.
     places: HashMap<Box<str>, Place>,
 }
 
 /// Namespace and name.
 type Key = (Box<str>, Box<str>);
 
-/// A role; the namespace is that of the bindings that give it, and empty for a role of the cluster.
+/// The key of a role; the namespace is that of the binding, and empty for a ClusterRole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RoleKey {
     namespace: Box<str>,
@@ -44,7 +44,7 @@ impl RoleKey {
     }
 }
 
-/// What users and groups have in one namespace, or in the whole cluster. A service account is the user that it is.
+/// The bindings of users and groups in one namespace or cluster-wide. A service account is stored as its user.
 #[derive(Debug, Default)]
 struct Place {
     users: HashMap<Box<str>, Held>,
@@ -59,14 +59,14 @@ impl Place {
         }
     }
 
-    /// What a caller has, in the order of their user name and their groups.
+    /// The bindings of a caller: those of the user, then those of its groups.
     fn held_by<'a>(&'a self, caller: Caller<'a>) -> impl Iterator<Item = &'a Held> {
         let groups = caller.groups.iter().filter_map(|group| self.groups.get(group.as_str()));
         self.users.get(caller.name).into_iter().chain(groups)
     }
 }
 
-/// Whom something is for.
+/// A user or a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Who {
     User(Box<str>),
@@ -89,7 +89,7 @@ impl Who {
     }
 }
 
-/// A binding with its place.
+/// A binding with its key.
 #[derive(Debug)]
 struct Named {
     key: Key,
@@ -105,7 +105,7 @@ impl Named {
         self.binding.subjects.iter().filter_map(|subject| Who::new(subject, &self.key.0)).collect()
     }
 
-    /// By what a caller has the role, in Kubernetes' words.
+    /// The reason of a decision in Kubernetes' words.
     fn described(&self, caller: Caller<'_>) -> String {
         let (namespace, name) = (&*self.key.0, &*self.key.1);
         let RoleRef { kind, name: role } = &self.binding.role_ref;
@@ -119,31 +119,31 @@ impl Named {
     }
 }
 
-/// What one user or group has in one place.
+/// The bindings of one user or group in one namespace.
 #[derive(Debug, Default)]
 struct Held {
     /// By name.
     bindings: BTreeMap<Box<str>, Arc<Named>>,
-    /// Made when somebody asks, and made anew when a binding or one of its roles has changed.
+    /// Built on first use, and rebuilt after a change of a binding or of one of its roles.
     rules: OnceLock<Rules>,
 }
 
-/// The rules of all bindings, found by what they are about.
+/// The rules of all bindings, indexed by resource, name and path.
 #[derive(Debug, Default)]
 struct Rules {
-    /// Of rules that name no objects, by resource as it stands in the rule.
+    /// Rules without resource names, by resource as the rule has it.
     by_resource: HashMap<Box<str>, Vec<Granted>>,
-    /// Of the others, by the name of the object.
+    /// Rules with resource names, by name.
     by_name: HashMap<Box<str>, Vec<Granted>>,
-    /// By path.
+    /// Rules by exact path.
     by_path: HashMap<Box<str>, Vec<Granted>>,
-    /// Whose path stands for several.
+    /// Rules with a path that ends with `*`.
     by_prefix: Vec<Granted>,
-    /// The roles of bindings that are not there.
+    /// Missing roles of bindings.
     lacking: Vec<RoleRef>,
 }
 
-/// One rule, and by what it is held.
+/// A rule and the binding that grants it.
 #[derive(Clone, Debug)]
 struct Granted {
     by: Arc<Named>,
@@ -213,7 +213,7 @@ impl Rules {
 }
 
 impl Index {
-    /// Puts a role in, or takes it out.
+    /// Adds, replaces or removes a role.
     pub fn set_role(&mut self, namespace: &str, name: &str, role: Option<Role>) {
         let kind = if namespace.is_empty() { "ClusterRole" } else { "Role" };
         let key = RoleKey::new(namespace, &RoleRef { kind: kind.into(), name: name.into() });
@@ -232,7 +232,7 @@ impl Index {
         };
     }
 
-    /// Puts a binding in, or takes it out.
+    /// Adds, replaces or removes a binding.
     pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
         let key: Key = (namespace.into(), name.into());
         if let Some(old) = self.bindings.remove(&key) {
@@ -273,7 +273,7 @@ impl Index {
         }
     }
 
-    /// Forgets all roles, or all bindings, of the cluster or of namespaces.
+    /// Removes all roles or all bindings, either cluster-scoped or namespaced.
     pub fn clear(&mut self, bindings: bool, of_cluster: bool) {
         if bindings {
             let keys: Vec<Key> =
@@ -286,7 +286,7 @@ impl Index {
         }
     }
 
-    /// Whether a caller may do something.
+    /// Decides whether a caller may make a request.
     pub fn decide(&self, caller: Caller<'_>, request: Request<'_>) -> Verdict {
         let namespace = match request {
             Request::Resource { namespace, .. } => namespace,
@@ -302,11 +302,11 @@ impl Index {
         Verdict::NoRule(not_found(&lacking, Words::Singular))
     }
 
-    /// All rules that a caller has in a namespace, and the roles of their bindings that are not there.
+    /// All rules of a caller in a namespace, and the missing roles of its bindings.
     pub fn rules_of(&self, caller: Caller<'_>, namespace: &str) -> (Vec<PolicyRule>, Vec<RoleRef>) {
         let (mut rules, mut lacking) = (Vec::new(), Vec::new());
         for place in self.places(namespace) {
-            // A binding counts once, by however many of its subjects the caller is meant.
+            // A binding counts once, even if several of its subjects match the caller.
             let held = place.held_by(caller).flat_map(|held| &held.bindings);
             let held: BTreeMap<&str, &Arc<Named>> = held.map(|(name, named)| (&**name, named)).collect();
             for named in held.values() {
@@ -319,7 +319,7 @@ impl Index {
         (rules, lacking)
     }
 
-    /// The role that a binding in this namespace would give.
+    /// The role that a binding in this namespace refers to.
     pub fn role(&self, namespace: &str, role: &RoleRef) -> Option<Arc<Role>> {
         self.roles.get(&RoleKey::new(namespace, role)).cloned()
     }
@@ -333,14 +333,14 @@ impl Index {
         held.map(|held| held.rules.get_or_init(|| Rules::of(self, &held.bindings)))
     }
 
-    /// The cluster, and a namespace if there is one.
+    /// The cluster-wide bindings, and those of a namespace if it is not empty.
     fn places<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Place> {
         let names = std::iter::once("").chain((!namespace.is_empty()).then_some(namespace));
         names.filter_map(|name| self.places.get(name))
     }
 }
 
-/// How a kind is called.
+/// The form of a kind in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
     /// `role`
@@ -349,7 +349,7 @@ pub enum Words {
     Plural,
 }
 
-/// What Kubernetes says of roles that are not there; nothing if there are none.
+/// Kubernetes' message about missing roles; empty if there are none.
 pub fn not_found(roles: &[RoleRef], words: Words) -> String {
     let mut all: Vec<String> = Vec::new();
     for role in roles {

@@ -1,4 +1,4 @@
-//! Role-based access control: rules, who has them, and what they allow. Pure.
+//! Role-based access control: rules, bindings and decisions. Pure.
 
 mod bootstrap;
 mod cover;
@@ -12,5 +12,5 @@ pub use cover::{missing, names_of_missing};
 pub use index::{Index, Verdict, Words, not_found};
 pub use rule::{Binding, Caller, PolicyRule, Request, Role, RoleRef, Subject};
 
-/// The group of roles and bindings.
+/// The API group of roles and bindings.
 pub const GROUP: &str = "rbac.authorization.k8s.io";

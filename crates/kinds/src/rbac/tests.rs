@@ -1,4 +1,4 @@
-//! What rules allow, who has them, and what may be given away.
+//! Decisions of rules and bindings, and the escalation check.
 
 use serde_json::{Value, json};
 
