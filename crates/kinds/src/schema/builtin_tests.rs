@@ -1,4 +1,4 @@
-//! The table of all built-in types, and what Go's types of Kubernetes 1.35 make of the same bodies.
+//! The table of all built-in types, compared with Go's types of Kubernetes 1.35.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn every_line_can_be_read() {
 fn every_field_has_a_tag() {
     let has_none =
         |field: &&Field| field.tags().is_empty() && field.name != "apiVersion" && field.name != "kind";
-    // The answer of /version is the only one that exists in JSON alone.
+    // The response of `/version` is the only type without protobuf.
     for (_, of) in builtin().types().filter(|(_, of)| of.name != "Info") {
         assert_eq!(of.fields().iter().find(has_none).map(|field| &field.name), None, "{}", of.full_name());
     }

@@ -1,4 +1,4 @@
-//! The table as it is read, and answers that kube-apiserver 1.35 gave to the same bodies.
+//! The parsed table, and decoding compared with recorded responses of kube-apiserver 1.35.
 
 use model::json::Ordered;
 use serde_json::{Value, json};
@@ -10,14 +10,14 @@ fn kind(api_version: &str, kind: &str) -> TypeId {
     builtin().by_kind(group, version, kind).unwrap()
 }
 
-/// Reads the body as the kind it says it is.
+/// Decodes the body as its own kind.
 fn read(mut body: Value) -> Result<(Value, Vec<String>), String> {
     let id = kind(body["apiVersion"].as_str().unwrap(), body["kind"].as_str().unwrap());
     let checked = check(builtin(), id, &mut body).map_err(|mismatch| mismatch.0)?;
     Ok((body, checked.unknown))
 }
 
-/// The body of a kind with these fields beside its type.
+/// The body of a kind with these fields in addition to its type.
 fn body(api_version: &str, kind: &str, mut fields: Value) -> Value {
     fields["apiVersion"] = api_version.into();
     fields["kind"] = kind.into();
