@@ -1,5 +1,5 @@
-//! Reads a schema place by place, so that nobody has to hold all of it as a tree of JSON, which is many times its text. It need not be
-//! valid: what is of the wrong kind is as good as missing.
+//! Parses a schema node by node: the JSON tree of a whole schema would be many times its text. The schema may be
+//! invalid: properties of the wrong type are ignored.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use super::compile;
 use super::node::{Node, Values};
 
-/// One place of a schema.
+/// The raw properties of one schema node.
 #[derive(Default)]
 pub(super) struct Place {
-    /// What is short.
+    /// The properties other than nested schemas.
     pub rest: Map<String, Value>,
     pub fields: Vec<(Box<str>, Node)>,
     pub values: Values,
@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-/// What stands where a schema may be.
+/// The JSON at a place that allows a schema or a boolean.
 pub(super) enum Given {
     Schema(Box<Node>),
     Flag(bool),
@@ -76,9 +76,9 @@ struct Fields(Vec<(Box<str>, Node)>);
 /// A list of schemas.
 struct Nodes(Vec<Node>);
 
-/// What is read from JSON of any kind.
+/// A type that can be deserialized from any JSON.
 trait Lenient: Sized {
-    /// What it is where the JSON is of another kind.
+    /// The value for JSON of another type.
     fn other() -> Self;
 
     fn flag(_value: bool) -> Self {

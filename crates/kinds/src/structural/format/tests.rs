@@ -1,8 +1,8 @@
-//! Formats that Kubernetes checks, and what it says of values that do not fit.
+//! String formats, and Kubernetes' messages about values that do not match.
 
 use super::*;
 
-/// Formats, texts that have them, and texts that have not.
+/// Formats, matching texts, and texts that do not match.
 const CASES: &[(&str, &[&str], &[&str])] = &[
     ("bsonobjectid", &["507f1f77bcf86cd799439011"], &["507f1f77bcf86cd79943901", "x07f1f77bcf86cd799439011"]),
     (

@@ -1,4 +1,4 @@
-//! What a path leads to in an object.
+//! Evaluates a JSONPath on an object.
 
 use std::cmp::Ordering;
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 
 use super::{Filter, JsonPath, Slice, Step};
 
-/// How many values one step may lead to: a path of many `..` would lead to any number.
+/// The most values of one segment: a path of many `..` would find any number.
 const FOUND_MAX: usize = 10_000;
 
-/// A value that a path leads to.
+/// A value that a path selects.
 #[derive(Clone, Debug)]
 pub enum Found<'a> {
-    /// The object itself.
+    /// The root object.
     Root(&'a Map<String, Value>),
-    /// A value in it, or one that the path has itself.
+    /// A value in it, or a literal of the path.
     Value(&'a Value),
 }
 
@@ -40,11 +40,11 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A path could not be followed, as when the items of a text are asked for.
+/// The path does not apply to a value, such as an index to a string.
 struct Stuck;
 
 impl JsonPath {
-    /// The first value that the path leads to.
+    /// The first value that the path selects.
     pub fn first<'a>(&'a self, object: &'a Map<String, Value>) -> Option<Found<'a>> {
         self.follow(vec![Found::Root(object)]).ok()?.into_iter().next()
     }
@@ -104,7 +104,7 @@ impl Step {
     }
 }
 
-/// Collects a value and everything in it that has something in it.
+/// Collects a value and all nested objects and lists.
 fn descend<'a>(value: Found<'a>, all: &mut Vec<Found<'a>>) -> Result<(), Stuck> {
     let children = value.children();
     if children.is_empty() {
@@ -153,7 +153,7 @@ impl Filter {
     }
 }
 
-/// Values of the same type compare; of booleans it is known only whether they are the same.
+/// Compares values of the same type; booleans only for equality.
 fn compare(left: &Value, operator: &str, right: &Value) -> Result<bool, Stuck> {
     let ordering = match (left, right) {
         (Value::String(left), Value::String(right)) => left.cmp(right),
@@ -177,7 +177,7 @@ fn compare(left: &Value, operator: &str, right: &Value) -> Result<bool, Stuck> {
     })
 }
 
-/// A value as text: texts as they are, lists and objects as JSON, a word for `null`.
+/// A value as text: strings as they are, lists and objects as JSON, `<no value>` for `null`.
 pub fn shown(found: &Found<'_>) -> String {
     let json = match found {
         Found::Root(object) => serde_json::to_string(object).unwrap_or_default(),

@@ -1,14 +1,14 @@
-//! From the text of a path to its steps.
+//! Parses a JSONPath.
 
 use serde_json::Value;
 
 use super::{Filter, JsonPath, JsonPathError, Slice, Step};
 
-/// How deep unions and filters may stand in one another.
+/// The deepest nesting of unions and filters.
 const DEPTH_MAX: usize = 16;
 
 impl JsonPath {
-    /// Reads a path such as `.status.conditions[?(@.type=="Ready")].status`.
+    /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`.
     pub fn parse(text: &str) -> Result<Self, JsonPathError> {
         parse(text, 0)
     }
@@ -34,7 +34,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads one step; false at the end.
+    /// Parses one segment; false at the end.
     fn step(&mut self) -> Result<bool, JsonPathError> {
         if let Some(rest) = self.rest.strip_prefix("[?(") {
             return self.filter(rest);
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
-    /// Takes the first `length` bytes.
+    /// Consumes the first `length` bytes.
     fn take(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(length);
         self.rest = rest;
@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Where the parenthesis is that closes a filter; one within quotes is not it.
+/// The position of the parenthesis that closes a filter; quoted ones are skipped.
 fn filter_end(text: &str) -> Option<usize> {
     let (mut quote, mut closed, mut previous) = (None, false, ' ');
     for (at, c) in text.char_indices() {
@@ -194,7 +194,7 @@ fn filter_end(text: &str) -> Option<usize> {
     None
 }
 
-/// Reads `1`, `-1`, `1:3`, `::2` and the like.
+/// Parses `1`, `-1`, `1:3`, `::2` and the like.
 fn slice(text: &str) -> Option<Slice> {
     let mut parts = text.split(':');
     let mut number = || match parts.next() {
@@ -211,7 +211,7 @@ fn slice(text: &str) -> Option<Slice> {
     parts.next().is_none().then_some(Slice { start, end, single, step })
 }
 
-/// The text that stands for another one within quotes.
+/// Unescapes a quoted text.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();

@@ -1,4 +1,4 @@
-//! Paths, and what they find.
+//! Parsing and evaluation of paths.
 
 use serde_json::{Value, json};
 

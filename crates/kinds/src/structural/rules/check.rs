@@ -1,4 +1,4 @@
-//! What is wrong with the rules of a definition, in the words of Kubernetes.
+//! Validates the rules of a CRD, with Kubernetes' messages.
 
 use model::error::FieldError;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::structural::node::{ListType, Node, Values};
 
-/// What an expression may cost by the estimate.
+/// The limit of an expression's estimated cost.
 const EXPRESSION_LIMIT: u64 = 10_000_000;
-/// What all expressions of a schema may cost by the estimate.
+/// The limit of the estimated cost of all expressions of a schema.
 const SCHEMA_LIMIT: u64 = 100_000_000;
 
-/// What is wrong with the rules of a schema. `path` is that of the schema; places at which, or below which, something is
-/// wrong already are left out. Where the schema as a whole is not sound, expressions are not compiled.
+/// The errors of the rules of a schema at `path`. Nodes at or below a known error are skipped. Expressions are not
+/// compiled if the schema as a whole is invalid.
 pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> Vec<FieldError> {
     if !has_rules(root) {
         return Vec::new();
@@ -42,14 +42,14 @@ pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> 
     checker.form.into_iter().chain(checker.errors).collect()
 }
 
-/// A place of a schema.
+/// A schema node during the check.
 struct Place<'n> {
     node: &'n Node,
     path: String,
-    /// How often values of it can stand in an object, where the schema limits that.
+    /// The most values of it in an object, if the schema limits them.
     cardinality: Option<u64>,
     is_resource: bool,
-    /// The place above it below which nobody knows which value was which.
+    /// The list above it whose items have no keys, so that old and new values cannot be correlated.
     uncorrelatable: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl<'n> Place<'n> {
     }
 }
 
-/// How many values stand directly below one of a place, where the schema limits that.
+/// The most direct children of a value, if the schema limits them.
 fn max_elements(node: &Node) -> Option<u64> {
     use crate::structural::node::Kind::{Array, Object};
     let limit = |of: Option<i64>| of.map(|limit| limit.max(0).unsigned_abs());
@@ -80,16 +80,16 @@ fn max_elements(node: &Node) -> Option<u64> {
 }
 
 struct Checker {
-    /// Whether expressions are looked at.
+    /// Whether expressions are compiled.
     compiles: bool,
-    /// Where something is wrong with the schema or with the form of its rules.
+    /// The paths with errors of the schema or of the form of its rules.
     known: Vec<String>,
-    /// What is wrong with the form of rules.
+    /// The errors of the form of rules.
     form: Vec<FieldError>,
-    /// What is wrong with their expressions.
+    /// The errors of expressions.
     errors: Vec<FieldError>,
     total: u64,
-    /// The most expensive expressions, the first first.
+    /// The most expensive expressions, most expensive first.
     expensive: Vec<(String, u64)>,
 }
 
@@ -189,7 +189,7 @@ impl Checker {
         }
     }
 
-    /// Counts what an expression may cost, and says so if that is too much for one.
+    /// Adds the estimated cost of an expression, and an error if it exceeds the limit.
     fn cost(&mut self, name: &str, path: &str, cost: u64) {
         const SHOWN: usize = 4;
         if cost > EXPRESSION_LIMIT {
@@ -217,7 +217,7 @@ impl Checker {
     }
 }
 
-/// Whether a field stands at a place or below.
+/// Whether a field is at a path or below it.
 fn is_below(field: &str, place: &str) -> bool {
     field.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

@@ -1,4 +1,4 @@
-//! From the rules of a schema to programs.
+//! Compiles the rules of a schema.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,25 +13,25 @@ use crate::structural::{
     node::{Node, Values},
 };
 
-/// What a rule may cost in one run.
+/// The cost limit of one evaluation of a rule.
 pub(super) const CALL_LIMIT: u64 = 1_000_000;
 
-/// The variable of the value that a rule is about.
+/// The variable of the validated value.
 const SELF: &str = "self";
 /// The variable of the same value before an update.
 const OLD_SELF: &str = "oldSelf";
 
-/// What expressions of Kubernetes have beside their variables. It never changes.
+/// Kubernetes' CEL environment without variables.
 pub(crate) static ENVIRONMENT: LazyLock<Env> =
     LazyLock::new(|| Env::new(cel::library::kubernetes::libraries()));
 
-/// The rules of a schema, compiled.
+/// The compiled rules of a schema.
 #[derive(Debug)]
 pub struct Rules {
     pub(super) root: Place,
 }
 
-/// A place of a schema at which, or below which, there are rules.
+/// A schema node with rules at or below it.
 #[derive(Debug)]
 pub(super) struct Place {
     pub rules: Box<[Compiled]>,
@@ -41,13 +41,13 @@ pub(super) struct Place {
     pub items: Option<Box<Place>>,
 }
 
-/// A rule that runs.
+/// A compiled rule.
 pub(super) struct Compiled {
     pub source: Rule,
     pub program: Result<Program, String>,
     pub uses_old_self: bool,
     pub message: Option<Program>,
-    /// The field in the error, below the place of the rule.
+    /// The `fieldPath` of the rule, relative to its node.
     pub field_path: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Rules {
-    /// Compiles the rules of a schema; nothing if it has none. What does not compile fails when it is run: a definition
+    /// Compiles the rules of a schema; `None` if it has none. A rule that does not compile fails at evaluation: a CRD
     /// with such a rule was refused.
     pub fn compile(root: &Node) -> Option<Self> {
         if !has_rules(root) {
@@ -73,7 +73,7 @@ fn rules_of(node: &Node) -> &[Rule] {
     node.checks.as_deref().map_or(&[], |checks| &checks.rules)
 }
 
-/// Whether there is a rule at a place of a schema or below.
+/// Whether a schema node or one below it has rules.
 pub(super) fn has_rules(node: &Node) -> bool {
     !rules_of(node).is_empty()
         || node.fields.iter().any(|(_, field)| has_rules(field))
@@ -110,21 +110,21 @@ fn field_place(name: &str, field: &Node, typed: &Typed) -> Option<(Box<str>, Pla
     }
     let place = match typed.fields.get(name) {
         Some(typed) => place(field, typed),
-        // A field that expressions cannot name may have rules of its own.
+        // A field that expressions cannot name may still have rules.
         None => place(field, &declare(field, field.embedded, SELF_TYPE)?),
     };
     Some((name.into(), place?))
 }
 
-/// What the rules of one place can use.
+/// The environment of the rules of one node.
 pub(super) struct Scope {
     env: Env,
     optional_env: Env,
-    /// The name of the type of the value, which is that of its place in the object.
+    /// The type name of the value, which is derived from its path in the object.
     type_name: Box<str>,
 }
 
-/// What came of an expression.
+/// A compiled expression with its estimated cost.
 pub(super) struct Checked {
     pub program: Program,
     pub max_cost: u64,
@@ -142,7 +142,7 @@ impl Scope {
         if rule.optional_old_self == Some(true) { &self.optional_env } else { &self.env }
     }
 
-    /// The program of a rule, or what is wrong with it.
+    /// Compiles a rule; the error is Kubernetes' message.
     pub fn rule(&self, rule: &Rule) -> Result<Checked, String> {
         let program = self.env(rule).compile(&rule.rule).map_err(|error| self.refusal(&error, ""))?;
         match program.ty() {
@@ -151,7 +151,7 @@ impl Scope {
         }
     }
 
-    /// The program of the expression for what a rule says, or what is wrong with it.
+    /// Compiles the `messageExpression` of a rule; the error is Kubernetes' message.
     pub fn message(&self, rule: &Rule) -> Result<Option<Checked>, String> {
         if rule.message_expression.is_empty() {
             return Ok(None);
@@ -164,7 +164,7 @@ impl Scope {
         }
     }
 
-    /// What is wrong with an expression. Names of types begin at the value that the rule is about.
+    /// The message of a compile error. Type names are relative to the value of the rule.
     fn refusal(&self, error: &CompileError, of: &str) -> String {
         let problem = match error {
             CompileError::Issues(issues) => format!("{of}compilation failed: {issues}"),
@@ -187,7 +187,7 @@ impl Scope {
     }
 }
 
-/// Whether a rule looks at the value as it was.
+/// Whether a rule uses `oldSelf`.
 pub(super) fn uses_old_self(program: &Program) -> bool {
     program.uses(OLD_SELF)
 }

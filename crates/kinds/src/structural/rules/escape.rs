@@ -1,10 +1,10 @@
-//! Names of fields as expressions write them.
+//! Escapes field names for CEL.
 
 use std::borrow::Cow;
 
 use cel::syntax::is_word;
 
-/// The name of a field as expressions write it, or nothing if they cannot.
+/// The escaped name of a field; `None` if CEL cannot name it.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;

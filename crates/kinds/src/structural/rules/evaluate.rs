@@ -1,4 +1,4 @@
-//! Rules run over an object.
+//! Evaluates rules on an object.
 
 use cel::{Declared, Outcome, Type, Value as CelValue};
 use model::error::{FieldError, FieldErrorKind, Path};
@@ -10,20 +10,20 @@ use crate::structural::{
     validate::{Old, OldValue},
 };
 
-/// What all rules may cost for one object.
+/// The cost limit of all rules for one object.
 const BUDGET: u64 = 10_000_000;
-/// The longest text that an expression may give as a message.
+/// The longest message of an expression, in bytes.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
-/// What is said where the rules have cost too much.
+/// Kubernetes' message for an exceeded cost limit.
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// What is said of an object.
+/// The result of a validation.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// What is wrong.
+    /// The errors.
     pub errors: Vec<FieldError>,
-    /// What was wrong already and has not changed: it is only said.
+    /// Ratcheted errors: they existed before and their values are unchanged.
     pub warnings: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl From<Vec<FieldError>> for Verdict {
 }
 
 impl Rules {
-    /// Runs the rules over an object with its schema; on update, `old` is the object as it is.
+    /// Evaluates the rules on an object with its schema; on update, `old` is the stored object.
     pub fn validate(
         &self,
         root: &Node,
@@ -44,13 +44,13 @@ impl Rules {
         let mut run = Run { budget: BUDGET, verdict: Verdict::default() };
         let pair = old.map(|object| Pair::Root { new, old: Old { object, node: root } });
         let ratchet = Ratchet { current: pair, nearest: None };
-        // Once the budget is spent nothing more is to be done, and that has been said.
+        // `Stop` only ends the walk: the exhausted budget has been reported.
         let _ = run.place(&self.root, root, &Path::OBJECT, (Given::Root(new), old.map(Given::Root)), ratchet);
         run.verdict
     }
 }
 
-/// A value: the object itself, or a part of it.
+/// A value: the root object or a nested value.
 #[derive(Clone, Copy)]
 enum Given<'a> {
     Root(&'a Map<String, Value>),
@@ -76,12 +76,12 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Nothing more is run.
+/// The budget is exhausted: no further rule runs.
 struct Stop;
 
 type Step = Result<(), Stop>;
 
-/// A value, and what it was.
+/// A value and its old value.
 #[derive(Clone, Copy)]
 enum Pair<'a> {
     Root { new: &'a Map<String, Value>, old: Old<'a> },
@@ -112,11 +112,11 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Which old value an unchanged one would be compared with.
+/// The old value that decides whether an error is ratcheted.
 #[derive(Clone, Copy)]
 struct Ratchet<'a> {
     current: Option<Pair<'a>>,
-    /// The nearest place above that had an old value.
+    /// The nearest ancestor with an old value.
     nearest: Option<Pair<'a>>,
 }
 
@@ -243,14 +243,14 @@ impl Run {
                 }
             };
             if !self.passes(rule, &bindings(new, old, is_optional), &here)? {
-                // Messages never see the old value as one that may be missing.
+                // `oldSelf` is never optional in message expressions.
                 self.broken(rule, &bindings(new, old, false), &here)?;
             }
         }
         Ok(())
     }
 
-    /// Whether a rule holds; what is in the way of knowing that is an error.
+    /// Whether a rule holds; an evaluation error is reported and counts as passed.
     fn passes(
         &mut self,
         rule: &Compiled,
@@ -291,7 +291,7 @@ impl Run {
         Ok(true)
     }
 
-    /// A rule does not hold: says so in its words.
+    /// Reports a rule that does not hold, with its message.
     fn broken(&mut self, rule: &Compiled, bindings: &[(&str, CelValue<'_>)], here: &Here<'_, '_>) -> Step {
         let path = match &rule.field_path {
             None => here.at.shown(),
@@ -358,7 +358,7 @@ fn bindings<'a>(
     std::iter::once(("self", new.clone())).chain(old.map(|old| ("oldSelf", old))).collect()
 }
 
-/// What an expression says; nothing if that is no use, and an error if nothing more may be run.
+/// The message of a message expression; `None` if it is unusable, an error if the budget is exhausted.
 fn said(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>, String> {
     let value = match value {
         Err(error) if error.is_cost_limit() => {
@@ -375,7 +375,7 @@ fn said(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>
     Ok(is_useful.then(|| text.to_owned()))
 }
 
-/// The value that rules are run over, and where it is.
+/// The value of the present rules, and its path.
 struct Here<'h, 'a> {
     at: &'h Path<'h>,
     kind: Option<Kind>,
@@ -384,7 +384,7 @@ struct Here<'h, 'a> {
 }
 
 impl Here<'_, '_> {
-    /// What stands for a value in errors that are not about it.
+    /// The name of a value's type in errors that do not show the value.
     fn kind_name(&self) -> &'static str {
         self.kind.map_or("", Kind::name)
     }

@@ -1,4 +1,4 @@
-//! Schemas and objects, with the answers of a real server.
+//! Schemas and objects, compared with responses of a real server.
 
 mod properties;
 mod recorded;

@@ -1,4 +1,4 @@
-//! What holds for every schema and every object.
+//! Properties of all schemas and all objects.
 
 use model::error::Path;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::structural::{Node, Structural, bad_defaults};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Any JSON with few names, so that schemas and objects meet.
+/// Any JSON with few names, so that schemas and objects overlap.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -31,7 +31,7 @@ fn fields(of: impl Strategy<Value = Value>) -> impl Strategy<Value = serde_json:
     fields.prop_map(|fields| fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// A structural schema, with defaults that may not fit.
+/// A structural schema, with defaults that may be invalid.
 fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string", "maxLength": 2})),

@@ -1,4 +1,4 @@
-//! Replays the bodies in `recorded` and compares with what kube-apiserver 1.35.4 answered to them.
+//! Replays the bodies in `recorded` and compares the results with the responses of kube-apiserver 1.35.4.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// What a write makes of a body, or why it is refused.
+/// The object that a write stores, or the errors.
 fn read(schema: &Structural, body: &Value) -> Result<(Value, Vec<String>), String> {
     let mut body = object(body.clone());
     let warnings = schema.decode(&mut body)?;
@@ -17,7 +17,7 @@ fn read(schema: &Structural, body: &Value) -> Result<(Value, Vec<String>), Strin
     Ok((Value::Object(body), warnings))
 }
 
-/// The order of fields is that of Go's maps: none.
+/// Sorts errors: Kubernetes visits fields in the random order of Go's maps.
 fn sorted(mut errors: Vec<String>) -> Vec<String> {
     errors.sort();
     errors

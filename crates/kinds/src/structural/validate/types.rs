@@ -1,10 +1,10 @@
-//! Which type a value has.
+//! The JSON type of a value, compared with its schema.
 
 use serde_json::{Map, Value};
 
 use crate::structural::node::{Kind, Node};
 
-/// A value of an object, or the object itself.
+/// A value in an object, or the object itself.
 #[derive(Clone, Copy)]
 pub enum Given<'a> {
     Root(&'a Map<String, Value>),
@@ -12,7 +12,7 @@ pub enum Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// The object that it is, if it is one.
+    /// The value as an object.
     pub fn object(self) -> Option<&'a Map<String, Value>> {
         match self {
             Self::Root(object) => Some(object),
@@ -21,7 +21,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The type that was expected, and the one that there is; `None` if it fits.
+/// The expected type and the actual one; `None` if they match.
 pub fn type_problem<'a>(
     node: &Node,
     format: Option<&'a str>,
@@ -57,13 +57,13 @@ pub fn type_problem<'a>(
     let is_text_like = matches!(actual, Kind::String | Kind::Array);
     match format {
         Some(format) if !is_text_like && !fits => Some((format, actual_format)),
-        // Kubernetes takes a list for a text here.
+        // Kubernetes accepts a list as a string here.
         Some(_) if is_text_like && !is(Kind::Number) && !is(Kind::Integer) => None,
         _ => (!fits).then(|| (expected, actual.name())),
     }
 }
 
-/// Whether a number is an integer that JSON can carry, give or take a rounding error.
+/// Whether a number is an integer that JSON can represent, up to a rounding error.
 pub fn is_whole(number: f64) -> bool {
     const SAFE_MAX: f64 = 9_007_199_254_740_991.0;
     const EPSILON: f64 = 1e-9;
@@ -75,7 +75,7 @@ pub fn is_whole(number: f64) -> bool {
         || (number > 0.0 && difference / (number + number.trunc()) < EPSILON && number.trunc() != 0.0)
 }
 
-/// Whether a value is an allowed one; numbers take the type of what is allowed.
+/// Whether a value equals an enum value; numbers are converted to the type of the enum value.
 pub fn is_same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,
