@@ -1,4 +1,4 @@
-//! Metadata good and bad; the messages are answers of kube-apiserver 1.35.
+//! Valid and invalid metadata; the messages are responses of kube-apiserver 1.35.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn texts(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(FieldError::to_string).collect()
 }
 
-/// What is wrong with the metadata of a named, namespaced object that has this beside.
+/// The errors of a named, namespaced object with additional metadata.
 fn faults(extra: Value) -> Vec<String> {
     let mut metadata = json!({"name": "a", "namespace": "default"});
     metadata.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
