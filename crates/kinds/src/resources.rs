@@ -31,13 +31,13 @@ pub struct Row {
     pub categories: &'static [&'static str],
     /// Whether objects live in a namespace.
     pub namespaced: bool,
-    /// What may be done with it.
+    /// The verbs that it supports.
     pub verbs: &'static [&'static str],
-    /// Its subresources, in the order of their names.
+    /// Its subresources, sorted by name.
     pub subresources: &'static [Part],
-    /// Whether a deletion is answered with the object that is gone, instead of a `Status`.
+    /// Whether a DELETE responds with the deleted object instead of a `Status`.
     pub shows_deleted: bool,
-    /// Group and version in which Kubernetes stores it, where they are others.
+    /// Group and version in which Kubernetes stores it, if not this one.
     pub stored_as: Option<(&'static str, &'static str)>,
 }
 
@@ -46,9 +46,9 @@ pub struct Row {
 pub struct Part {
     /// Its name in the path.
     pub name: &'static str,
-    /// Group, version and kind of what it gives or takes; `None` for the object itself.
+    /// Group, version and kind of its request and response bodies; `None` for the object itself.
     pub kind: Option<(&'static str, &'static str, &'static str)>,
-    /// What may be done with it.
+    /// The verbs that it supports.
     pub verbs: &'static [&'static str],
 }
 
@@ -96,12 +96,12 @@ impl Row {
     }
 }
 
-/// A part of the object itself.
+/// A subresource with the kind of the object itself.
 const fn part(name: &'static str, verbs: &'static [&'static str]) -> Part {
     Part { name, kind: None, verbs }
 }
 
-/// A part that gives or takes something of another kind.
+/// A subresource with bodies of another kind.
 const fn other(
     name: &'static str,
     group: &'static str,
@@ -345,7 +345,7 @@ pub const TABLE: &[Version] = &[
     ),
 ];
 
-/// What is served only where somebody asks for it: in Kubernetes it is behind `--runtime-config` and a feature gate.
+/// Resources that are off by default: Kubernetes has them behind `--runtime-config` and a feature gate.
 pub const ON_REQUEST: &[Version] = &[version(
     "admissionregistration.k8s.io",
     "v1beta1",

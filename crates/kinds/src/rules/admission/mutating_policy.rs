@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicy: which requests it changes, and by which expressions.
+//! MutatingAdmissionPolicy.
 
 use model::Object;
 use model::error::{FieldError, Path};

@@ -115,7 +115,7 @@ fn bad_qualified_domain(path: &Path<'_>, name: &str) -> Option<FieldError> {
     })
 }
 
-/// The versions of reviews that a webhook understands: one of them this server has to know.
+/// Validates `admissionReviewVersions`: the server must support one of them.
 fn bad_versions(path: &Path<'_>, webhook: &Object) -> Vec<FieldError> {
     let versions = texts(webhook, &["admissionReviewVersions"]);
     let known = REVIEW_VERSIONS.join(", ");

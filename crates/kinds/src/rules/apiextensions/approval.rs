@@ -1,4 +1,4 @@
-//! Groups of the Kubernetes community, whose kinds have to be approved.
+//! Approval of CRDs in protected community groups.
 
 use model::Object;
 use model::error::{FieldError, Path, quote};
@@ -13,12 +13,12 @@ const PAGE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 enum Approval {
     Missing,
     Invalid,
-    /// Said not to be approved.
+    /// Explicitly unapproved.
     Bypassed,
     Approved,
 }
 
-/// Whether a definition of a protected group is approved: the status, reason and message of its condition.
+/// The `KubernetesAPIApprovalPolicyConformant` condition of a CRD in a protected group: status, reason and message.
 pub fn approval_condition(definition: &Object) -> Option<(&'static str, &'static str, String)> {
     if !is_protected(definition) {
         return None;
@@ -33,7 +33,7 @@ pub fn approval_condition(definition: &Object) -> Option<(&'static str, &'static
     Some((status, reason, approval.message(annotation(definition))))
 }
 
-/// What is wrong with the approval of a definition; one that has not changed is fine.
+/// Validates the approval annotation of a CRD; an unchanged one is valid.
 pub fn bad_approval(new: &Object, old: Option<&Object>) -> Option<FieldError> {
     let approval = approval(new);
     if !is_protected(new) || old.is_some_and(|old| self::approval(old) == approval) {

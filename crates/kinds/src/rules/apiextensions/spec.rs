@@ -1,4 +1,4 @@
-//! The spec of a definition, in the order in which Kubernetes looks at it.
+//! Validates the spec of a CRD, in Kubernetes' order.
 
 use std::collections::BTreeSet;
 
@@ -21,24 +21,24 @@ const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string
 const COLUMN_FORMATS: [&str; 8] =
     ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
-/// Where the parts of versions stand in messages: what is the same in all of them is said once, for the whole spec.
+/// The paths of version properties in messages: Kubernetes hoists those that are the same in all versions to the spec.
 pub struct Layout<'a> {
     versions: &'a [Value],
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of a definition.
+    /// The layout of a CRD.
     pub fn of(definition: &'a Object) -> Self {
         Self { versions: items(definition, &["spec", "versions"]) }
     }
 
-    /// Whether a part is the same in all versions.
+    /// Whether a property is the same in all versions.
     fn is_shared(&self, part: &str) -> bool {
         let get = |version: &'a Value| version.get(part).filter(|value| !value.is_null());
         self.versions.iter().all(|version| get(version) == get(&self.versions[0]))
     }
 
-    /// A part of the versions with the paths at which messages say it is: of each version, or of all of them.
+    /// A property of the versions with its paths in messages: one per version, or one for all of them.
     fn parts(&self, part: &'a str, shared_name: &str) -> Vec<(Place, &'a Value)> {
         let is_shared = self.is_shared(part);
         let parts = self.versions.iter().enumerate().filter_map(|(index, version)| {
@@ -75,7 +75,7 @@ impl<'a> Layout<'a> {
         found
     }
 
-    /// Whether the schema at a place is of a version with a status of its own.
+    /// Whether the schema belongs to a version with a status subresource.
     fn has_status(&self, place: &Place) -> bool {
         let has_status = |version: &Value| version.pointer("/subresources/status").is_some();
         match place.version {
@@ -85,20 +85,20 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where a part of a version stands in messages.
+/// The path of a version's property in messages.
 pub struct Place {
-    /// The index of the version, unless the part is the same in all of them.
+    /// The index of the version, unless the property is shared.
     version: Option<usize>,
     /// The path.
     pub path: String,
 }
 
-/// Whether a definition is in use.
+/// Whether a CRD is established.
 pub fn is_established(definition: &Object) -> bool {
     is_condition_true(items(definition, &["status", "conditions"]), "Established")
 }
 
-/// What is wrong with a definition.
+/// Validates a CRD.
 pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let nothing = Map::new();
     let spec = value(new, &["spec"]).and_then(Value::as_object).unwrap_or(&nothing);
@@ -165,7 +165,7 @@ fn missing_schemas(layout: &Layout<'_>) -> Vec<FieldError> {
         .collect()
 }
 
-/// What is wrong with a version by itself.
+/// Validates a version on its own.
 fn bad_version(layout: &Layout<'_>, index: usize) -> Vec<FieldError> {
     let Some(version) = layout.versions[index].as_object() else { return Vec::new() };
     let path = Path::SPEC.item("versions", index);
@@ -174,7 +174,7 @@ fn bad_version(layout: &Layout<'_>, index: usize) -> Vec<FieldError> {
     if let Some(warning) = value(version, &["deprecationWarning"]).and_then(Value::as_str) {
         let problems = bad_warning(is_true(version, &["deprecated"]), warning).into_iter();
         let path = path.field("deprecationWarning");
-        // Go shows what a pointer leads to as JSON.
+        // Go formats the target of a pointer as JSON.
         let shown = Value::from(warning).to_string();
         errors.extend(problems.map(|p| FieldError::invalid(path, "", p).showing(&shown)));
     }
@@ -202,7 +202,7 @@ fn bad_warning(deprecated: bool, warning: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the schema, the subresources, the columns and the selectable fields of a version, or of all.
+/// Validates schema, subresources, columns and selectable fields of a version, or the shared ones.
 fn bad_parts(layout: &Layout<'_>, version: Option<usize>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (place, schema) in layout.schemas().into_iter().filter(|(place, _)| place.version == version) {
@@ -325,7 +325,7 @@ fn bad_selectable(path: &Path<'_>, fields: &Value, schema: &Value) -> Vec<FieldE
     errors
 }
 
-/// What is wrong with the versions together.
+/// Validates the list of versions.
 fn bad_version_set(layout: &Layout<'_>) -> Vec<FieldError> {
     let names: Vec<&str> =
         layout.versions.iter().map(|version| model::object::text_in(version, "name")).collect();
@@ -348,7 +348,7 @@ fn bad_version_set(layout: &Layout<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// What may not change.
+/// Validates immutable fields.
 fn bad_change(new: &Object, old: &Object) -> Vec<FieldError> {
     let in_use: &[&[&str]] = &[&["spec", "scope"], &["spec", "names", "kind"]];
     let always: &[&[&str]] = &[&["spec", "group"], &["spec", "names", "plural"]];
@@ -357,7 +357,7 @@ fn bad_change(new: &Object, old: &Object) -> Vec<FieldError> {
     changed.map(|path| FieldError::invalid(path.join("."), text(new, path), "field is immutable")).collect()
 }
 
-/// What is wrong with the list of versions in which objects may be stored.
+/// Validates `status.storedVersions`.
 fn bad_stored_versions(definition: &Object) -> Vec<FieldError> {
     const PATH: &str = "status.storedVersions";
     let stored = texts(definition, &["status", "storedVersions"]);

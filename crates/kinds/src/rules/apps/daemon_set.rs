@@ -1,4 +1,4 @@
-//! DaemonSet: a pod on each node; its selector is fixed, and an annotation counts the changes of its template.
+//! DaemonSet. Its selector is immutable, and an annotation counts the changes of its template.
 
 use model::Object;
 use model::error::{FieldError, Path};

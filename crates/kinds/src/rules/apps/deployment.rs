@@ -1,4 +1,4 @@
-//! Deployment: replicas of a template, replaced step by step; its selector is fixed.
+//! Deployment. Its selector is immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -76,7 +76,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::WITH_STATUS
 };
 
-/// How many are ready of how many there shall be.
+/// The cell `ready/desired`.
 pub(super) fn ready(object: &Object) -> Value {
     let of = |path: &[&str]| number(object, path);
     format!("{}/{}", of(&["status", "readyReplicas"]), of(&["spec", "replicas"])).into()

@@ -1,4 +1,4 @@
-//! ReplicaSet: replicas of a template; its selector is fixed.
+//! ReplicaSet. Its selector is immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};

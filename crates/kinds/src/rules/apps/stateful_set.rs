@@ -1,4 +1,4 @@
-//! StatefulSet: replicas with names and volumes of their own; most of its spec is fixed.
+//! StatefulSet. Most of its spec is immutable.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ const RETENTION_POLICIES: [&str; 2] = ["Retain", "Delete"];
 const ROLLING_UPDATE: Fields = &[("partition", NUMBER), ("maxUnavailable", OPTIONAL)];
 const STRATEGY: Go = Go::Struct(&[("type", TEXT), ("rollingUpdate", Go::Pointer(ROLLING_UPDATE))]);
 
-/// What of a spec may change.
+/// The mutable fields of a spec.
 const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",
@@ -119,7 +119,7 @@ fn default(object: &mut Object) {
     }
 }
 
-/// Pods that are updated several at a time are behind a feature gate that is closed.
+/// Drops `maxUnavailable`, whose feature gate is off.
 fn drop_unavailable(new: &mut Object, old: Option<&Object>) {
     const PATH: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
     if part(new, &PATH[..3]).is_some() && old.and_then(|old| value(old, &PATH)).is_none() {
@@ -127,7 +127,7 @@ fn drop_unavailable(new: &mut Object, old: Option<&Object>) {
     }
 }
 
-/// What of the spec may not change.
+/// The immutable fields of the spec.
 fn fixed(object: &Object) -> impl Iterator<Item = (&String, &Value)> {
     entries(object, &["spec"]).filter(|(field, _)| !MUTABLE.contains(&field.as_str()))
 }
@@ -222,7 +222,7 @@ fn bad_template(spec: &Object) -> Vec<FieldError> {
     const PATH: Path<'static> = Path::root("spec.template");
     let Some(template) = part(spec, &["template"]) else { return Vec::new() };
     let mut errors = pod::validate_template(&as_pods_are_made(spec, template), &PATH);
-    // Kubernetes checks labels and annotations of this kind's template twice.
+    // Kubernetes validates labels and annotations of this kind's template twice.
     let path = PATH.field("labels");
     for (key, label) in entries(template, &["metadata", "labels"]) {
         let label = label.as_str().unwrap_or_default();
@@ -236,8 +236,7 @@ fn bad_template(spec: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The template with what the controller sets in place of what the client set: names of hosts, and a volume for each
-/// claim.
+/// The template with the values that the controller sets: host names, and a volume per claim.
 fn as_pods_are_made<'a>(spec: &Object, template: &'a Object) -> Cow<'a, Object> {
     let claims = items(spec, &["volumeClaimTemplates"]);
     let is_named = ["hostname", "subdomain"].iter().any(|field| !text(template, &["spec", field]).is_empty());

@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscaler, as `v2` has it: how many replicas something has, by what is measured.
+//! HorizontalPodAutoscaler of `v2`.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -69,7 +69,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::WITH_STATUS
 };
 
-/// A behavior that says anything says all of it.
+/// Defaults of the behavior: a partial one is completed.
 fn default_behavior(behavior: &mut Object) {
     let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
     let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
@@ -99,7 +99,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
             kind == "ReplicationController",
         ));
     }
-    // What Kubernetes once took for metrics it takes still, where there is such already.
+    // Metrics that older versions of Kubernetes accepted stay valid in updates.
     let had_bad_metrics = old_spec.is_some_and(|old| {
         let described = items(old, &["metrics"]).iter().filter_map(|metric| metric.get("object"));
         described.filter_map(|source| source.get("describedObject")?.as_object()).any(is_bad_version)

@@ -1,4 +1,4 @@
-//! CronJob: jobs at the times of a schedule.
+//! CronJob.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -112,7 +112,7 @@ fn bad_schedule(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
         .map(|problem| FieldError::invalid(PATH, text, problem))
         .into_iter()
         .collect();
-    // Schedules with a zone are from a time when Kubernetes did not refuse them.
+    // Older versions of Kubernetes accepted schedules with a time zone.
     let had_zone = old.is_some_and(|old| model::object::text(old, &["spec", "schedule"]).contains("TZ"));
     let detail = match (had_zone, text.contains("TZ"), present(spec, &["timeZone"]).is_some()) {
         (true, true, true) => "cannot use both timeZone field and TZ or CRON_TZ in schedule",

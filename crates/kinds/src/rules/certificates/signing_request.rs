@@ -1,4 +1,4 @@
-//! CertificateSigningRequest: who asks for what is fixed; one way to write it approves, another issues.
+//! CertificateSigningRequest. Its spec is immutable; `approval` writes conditions, `status` the certificate.
 
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::WITH_STATUS
 };
 
-/// The ways to write a request.
+/// The written resource or subresource.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Whole,
@@ -96,7 +96,7 @@ enum Part {
     Status,
 }
 
-/// Who asks, and when conditions changed, is what the server says.
+/// Sets the requesting user and the times of conditions.
 fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     let Some(old) = old else {
         let spec = map_mut(new, "spec");
@@ -132,7 +132,7 @@ fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     }
 }
 
-/// An approval writes nothing but conditions.
+/// `approval` writes only conditions.
 fn prepare_approval(new: &mut Object, old: &Object) {
     let conditions = new.get_mut("status").and_then(|status| status.as_object_mut()?.remove("conditions"));
     copy(new, old, "spec");
@@ -144,7 +144,7 @@ fn prepare_approval(new: &mut Object, old: &Object) {
     };
 }
 
-/// A status keeps the conditions that only an approval may write, if it has as many of them.
+/// `status` keeps the conditions of `approval`, if it has the same number of them.
 fn prepare_status(new: &mut Object, old: &Object) {
     copy(new, old, "spec");
     for kind in [APPROVED, DENIED] {
@@ -239,7 +239,7 @@ fn bad_spec(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A signer is a domain and a path, both made of labels.
+/// Validates a signer name: a domain and a path, both made of DNS labels.
 fn bad_signer(path: &Path<'_>, signer: &str) -> Vec<FieldError> {
     let one = |value: &str, detail: &str| vec![FieldError::invalid(path, value, detail)];
     if signer.is_empty() {

@@ -1,4 +1,4 @@
-//! Lease: positive durations; the fields of coordinated leader election, which is off, are not kept.
+//! Lease. Fields of coordinated leader election, whose feature gate is off, are dropped.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -23,7 +23,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// What is there already stays: another server may have written it.
+/// Keeps values that are already stored: another server may have written them.
 fn drop_coordination(new: &mut Object, old: Option<&Object>) {
     for field in ["strategy", "preferredHolder"] {
         if old.and_then(|old| value(old, &["spec", field])).is_none() {

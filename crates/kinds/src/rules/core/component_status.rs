@@ -1,4 +1,4 @@
-//! ComponentStatus: how a part of the control plane does.
+//! ComponentStatus.
 
 use model::Object;
 use model::object::{items, text_in};

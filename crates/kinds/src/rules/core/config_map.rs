@@ -1,4 +1,4 @@
-//! ConfigMap: keys, size, and the seal of an immutable one.
+//! ConfigMap.
 
 use model::Object;
 use model::error::FieldError;
@@ -35,7 +35,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     }
     errors.extend(bad_keys(object, "binaryData"));
     if text_size(object, "data") + bytes_size(object, "binaryData") > SIZE_MAX {
-        // The whole object is too long, for which Kubernetes' path is this.
+        // Kubernetes' path of an object that is too large as a whole.
         errors.push(FieldError::too_long("[]", SIZE_MAX));
     }
     errors

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaim: a wish for storage.
+//! PersistentVolumeClaim.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -77,7 +77,7 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The two fields for where the data comes from say the same; what the older one never could say, it does not say.
+/// Synchronizes `dataSource` and `dataSourceRef`; unsupported kinds of `dataSource` are dropped.
 fn settle_source(object: &mut Object, old: Option<&Object>) {
     let used =
         old.is_some_and(|old| has(old, &["spec", "dataSource"]) || has(old, &["spec", "dataSourceRef"]));
@@ -100,13 +100,13 @@ fn settle_source(object: &mut Object, old: Option<&Object>) {
     }
 }
 
-/// What is wrong with the template of a claim at a path.
+/// Validates the template of a claim at a path.
 pub(in crate::rules) fn bad_claim_template(path: &Path<'_>, claim: &Object) -> Vec<FieldError> {
     let below = |error: FieldError| FieldError { path: format!("{path}.{}", error.path), ..error };
     validate(claim).into_iter().map(below).collect()
 }
 
-/// What is wrong with a claim.
+/// Validates a claim.
 fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let modes = items(object, &["spec", "accessModes"]);
@@ -206,7 +206,7 @@ fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Whether nothing has changed but what may.
+/// Whether only mutable fields have changed.
 fn same_spec(new: &Object, old: &Object, bound: bool) -> bool {
     let mut fields: Vec<&String> = new.keys().chain(old.keys()).collect();
     fields.sort_unstable();

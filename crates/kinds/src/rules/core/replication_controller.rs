@@ -1,4 +1,4 @@
-//! ReplicationController: the first kind that kept a number of pods running.
+//! ReplicationController.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -141,7 +141,7 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
 }
 
 fn warnings(new: &Object, old: Option<&Object>) -> Vec<String> {
-    // Kubernetes looks at the old template when there is one.
+    // On update Kubernetes uses the old template.
     let template = match old {
         None => template(new),
         Some(old) if old.get("spec") != new.get("spec") => template(old),

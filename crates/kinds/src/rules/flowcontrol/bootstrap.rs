@@ -1,4 +1,4 @@
-//! The flow schemas and priority levels that every server has.
+//! The bootstrap FlowSchemas and PriorityLevelConfigurations.
 
 use model::Object;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const EXEMPT: &str = "exempt";
 const CATCH_ALL: &str = "catch-all";
 
-/// Who a schema is about.
+/// A subject of a FlowSchema.
 enum Who {
     Group(&'static str),
     User(&'static str),
@@ -14,12 +14,12 @@ enum Who {
     Accounts(&'static str),
 }
 
-/// What a schema is about.
+/// The resources or URLs of a FlowSchema.
 enum What {
     Everything,
-    /// URLs that are read.
+    /// URLs, with the verbs get and head.
     Urls(&'static [&'static str]),
-    /// Verbs, group, resources, and whether they are also those without a namespace.
+    /// Verbs, group, resources, and whether cluster-scoped ones match, too.
     Resources(&'static [(&'static [&'static str], &'static str, &'static [&'static str], bool)]),
 }
 
@@ -31,7 +31,7 @@ const NODES: &[Who] = &[Who::Group("system:nodes")];
 const BY_USER: &str = "ByUser";
 const BY_NAMESPACE: &str = "ByNamespace";
 
-/// Name, level, precedence, what tells flows apart, who, what.
+/// Name, priority level, precedence, distinguisher method, subjects, rules.
 type FlowSchema = (&'static str, &'static str, i64, &'static str, &'static [Who], What);
 
 const FLOW_SCHEMAS: [FlowSchema; 11] = [
@@ -79,7 +79,7 @@ const FLOW_SCHEMAS: [FlowSchema; 11] = [
     (CATCH_ALL, CATCH_ALL, 10_000, BY_USER, ANYBODY, What::Everything),
 ];
 
-/// Name, shares, percentage that others may use, queues and how many of them a flow has; without queues it refuses.
+/// Name, shares, lendable percentage, queues and hand size; without queues it rejects.
 type PriorityLevel = (&'static str, i64, i64, Option<(i64, i64)>);
 
 const PRIORITY_LEVELS: [PriorityLevel; 7] = [
@@ -92,12 +92,12 @@ const PRIORITY_LEVELS: [PriorityLevel; 7] = [
     ("workload-low", 100, 90, Some((128, 6))),
 ];
 
-/// The flow schemas that every server has: their names and specs.
+/// Names and specs of the bootstrap FlowSchemas.
 pub fn flow_schemas() -> impl Iterator<Item = (&'static str, Value)> {
     FLOW_SCHEMAS.iter().map(|schema| (schema.0, flow_schema(schema)))
 }
 
-/// The priority levels that every server has: their names and specs.
+/// Names and specs of the bootstrap PriorityLevelConfigurations.
 pub fn priority_levels() -> impl Iterator<Item = (&'static str, Value)> {
     let exempt = json!({"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}});
     let limited = PRIORITY_LEVELS.iter().map(|(name, shares, lendable, queues)| {
@@ -116,12 +116,12 @@ pub fn priority_levels() -> impl Iterator<Item = (&'static str, Value)> {
     std::iter::once((EXEMPT, exempt)).chain(limited)
 }
 
-/// The spec of the schema with this name, if it is one that never changes.
+/// The spec of a mandatory FlowSchema, which is immutable.
 pub(super) fn mandatory_flow_schema(name: &str) -> Option<Object> {
     [EXEMPT, CATCH_ALL].contains(&name).then(|| find(flow_schemas(), name)).flatten()
 }
 
-/// The spec of the level with this name, if it is one that never changes.
+/// The spec of a mandatory PriorityLevelConfiguration, which is immutable.
 pub(super) fn mandatory_priority_level(name: &str) -> Option<Object> {
     [EXEMPT, CATCH_ALL].contains(&name).then(|| find(priority_levels(), name)).flatten()
 }

@@ -1,4 +1,4 @@
-//! FlowSchema: which requests belong to which priority level. Two of them never change.
+//! FlowSchema. Two of them are immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -100,7 +100,7 @@ fn bad_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A subject has the field of its kind and no other.
+/// A subject has only the field of its kind.
 fn bad_subject(path: &Path<'_>, subject: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let kind = text(subject, &["kind"]);
@@ -147,7 +147,7 @@ fn bad_account(path: &Path<'_>, account: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The error for a list without items, or with a star and more.
+/// The error for an empty list, or for one with `*` and other items.
 fn bad_list(path: &Path<'_>, rule: &Object, field: &str, required: &str, words: &str) -> Option<FieldError> {
     let list = texts(rule, &[field]);
     let path = path.field(field);

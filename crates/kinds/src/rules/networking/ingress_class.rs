@@ -1,4 +1,4 @@
-//! IngressClass: which controller cares for an ingress.
+//! IngressClass.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -83,7 +83,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A domain, a slash and a path.
+/// Validates a domain, a slash and a path.
 fn bad_domain_path(text: &str) -> Vec<FieldError> {
     const PATTERN: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
     let (domain, path) = match text.split_once('/') {

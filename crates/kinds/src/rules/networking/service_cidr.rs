@@ -1,4 +1,4 @@
-//! ServiceCIDR: a range of addresses for services.
+//! ServiceCIDR.
 
 use model::Object;
 use model::address::{Range, bad_strict_range};
@@ -53,7 +53,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// The range that every cluster has is the server's own: nothing has to be prepared for it.
+/// Sets the status of the default ServiceCIDR: it is ready at once.
 fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     if old.is_none() && text(new, &["metadata", "name"]) == DEFAULT {
         let ready = json!({

@@ -1,4 +1,4 @@
-//! PodDisruptionBudget: how many of some pods may be evicted at a time.
+//! PodDisruptionBudget.
 
 use model::Object;
 use model::error::{FieldError, Path};

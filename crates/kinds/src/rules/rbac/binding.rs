@@ -1,4 +1,4 @@
-//! RoleBinding and ClusterRoleBinding: one role that never changes, and who has it.
+//! RoleBinding and ClusterRoleBinding. Their role is immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};

@@ -1,4 +1,4 @@
-//! PriorityClass: two names and the highest values belong to the system; value and policy are fixed.
+//! PriorityClass. Two names and the highest values are reserved for the system; value and policy are immutable.
 
 use model::Object;
 use model::error::FieldError;

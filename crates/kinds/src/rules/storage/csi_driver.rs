@@ -1,4 +1,4 @@
-//! CSIDriver: what a driver of volumes can do and wants to know.
+//! CSIDriver.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub(super) const RULES: KindRules = KindRules {
             spec.insert("volumeLifecycleModes".to_owned(), json!(["Persistent"]));
         }
     },
-    // A new driver has no generation; the first change of its spec is its first.
+    // A new CSIDriver has no generation; the first change of its spec sets it to one.
     prepare_update: |new, old| {
         if new.get("spec") != old.get("spec") {
             let next = number(old, &["metadata", "generation"]) + 1;

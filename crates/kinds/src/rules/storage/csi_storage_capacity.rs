@@ -1,4 +1,4 @@
-//! CSIStorageCapacity: how much room a driver has for volumes of a class in a part of the cluster.
+//! CSIStorageCapacity.
 
 use model::Object;
 use model::error::{FieldError, Path};

@@ -1,4 +1,4 @@
-//! VolumeAttributesClass: what can be changed about volumes while they are in use.
+//! VolumeAttributesClass.
 
 use model::Object;
 use model::error::FieldError;

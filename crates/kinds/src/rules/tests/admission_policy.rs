@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A policy with these fields in its spec beside those that it needs.
+/// A policy with these fields added to its spec.
 fn policy(fields: Value) -> Value {
     let rule = json!({
         "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
@@ -14,7 +14,7 @@ fn policy(fields: Value) -> Value {
     with_spec(spec, &fields)
 }
 
-/// A binding with these fields in its spec beside those that it needs.
+/// A binding with these fields added to its spec.
 fn binding(fields: Value) -> Value {
     with_spec(json!({"policyName": "p", "validationActions": ["Deny"]}), &fields)
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A configuration with one webhook that has these fields beside those that it needs.
+/// A configuration of one webhook with these fields added.
 fn webhook(fields: Value) -> Value {
     let mut webhook = json!({
         "name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None",

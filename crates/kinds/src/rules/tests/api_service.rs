@@ -1,10 +1,10 @@
-//! API services.
+//! APIServices.
 
 use serde_json::json;
 
 use super::*;
 
-/// A service with these fields in its spec beside those that it needs.
+/// An APIService with these fields added to its spec.
 fn service(fields: Value) -> Value {
     let mut spec =
         json!({"group": "policy.example", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1});

@@ -2,10 +2,10 @@
 
 use super::changes::{Rows, creates, made, updates, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{"metadata": {"name": "minimal"}, "data": {"a": 1}}"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {
         "name": "rich",
@@ -23,10 +23,10 @@ const RICH: &str = r#"{
     "revision": 7
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{"data": {"a": 1}, "metadata": {"name": "minimal"}, "revision": 0}"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "data": {"spec": {"a": {}, "b": [1, null, "x"]}},
     "metadata": {

@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, creates, made, statuses, updates, with_status, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -14,7 +14,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "annotations": {"note": "x", "deprecated.daemonset.template.generation": "5"}},
     "spec": {
@@ -33,7 +33,7 @@ const RICH: &str = r#"{
     "status": {"numberReady": 3}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"annotations": {"deprecated.daemonset.template.generation": "1"}, "name": "minimal"},
     "spec": {
@@ -50,7 +50,7 @@ const MINIMAL_MADE: &str = r#"{
     }
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"annotations": {"deprecated.daemonset.template.generation": "5", "note": "x"}, "name": "rich"},
     "spec": {

@@ -1,8 +1,8 @@
-//! The metrics of autoscalers.
+//! Metrics of HorizontalPodAutoscalers.
 
 use super::changes::{Rows, creates};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {

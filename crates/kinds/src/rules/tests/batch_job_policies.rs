@@ -1,8 +1,8 @@
-//! When jobs fail and succeed.
+//! Failure and success policies of Jobs.
 
 use super::changes::{Rows, creates};
 
-/// One whose pods have indexes.
+/// An indexed Job.
 const INDEXED: &str = r#"{
     "metadata": {"name": "indexed", "uid": "uid"},
     "spec": {

@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, statuses, with_status};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal", "uid": "uid"},
     "spec": {
@@ -10,7 +10,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}, "uid": "uid"},
     "spec": {
@@ -40,7 +40,7 @@ const RICH: &str = r#"{
     }
 }"#;
 
-/// The status of one that runs.
+/// The status of a running Job.
 const RUNNING: &str = r#"{
     "active": 2,
     "ready": 1,
@@ -53,7 +53,7 @@ const RUNNING: &str = r#"{
     "uncountedTerminatedPods": {"succeeded": ["a"], "failed": ["b"]}
 }"#;
 
-/// The status of one that is done.
+/// The status of a complete Job.
 const DONE: &str = r#"{
     "active": 0,
     "ready": 0,

@@ -1,8 +1,8 @@
-//! Schedules of cron jobs.
+//! Schedules of CronJobs.
 
 use super::changes::{Rows, creates};
 
-/// One whose schedule is changed.
+/// The base of the cases.
 const PLAIN: &str = r#"{
     "metadata": {"name": "plain"},
     "spec": {

@@ -1,4 +1,4 @@
-//! Requests for certificates.
+//! CertificateSigningRequests.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ const CERTIFICATE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJiVENDQVJPZ
      dOSUFEQkZBaUJsZ21ldlNlOGdvNWxRM1JJdkQydTkrYURhS3dHOEIzajhpY0xBQy9jMmNRSWgKQU8yenZUT0VhRnpVNTRuY\
      TlQU0tCYjY2TmZFdUNVVFdMV1hCTDFMK0Q1VzUKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
 
-/// A request with these fields in its spec beside those that it needs.
+/// A request with these fields added to its spec.
 fn request(fields: Value) -> Value {
     let mut spec = json!({"request": REQUEST, "signerName": "example.com/x", "usages": ["client auth"]});
     for (key, value) in fields.as_object().unwrap() {
@@ -27,7 +27,7 @@ fn request(fields: Value) -> Value {
     json!({ "spec": spec })
 }
 
-/// A request as the server has it, with these fields in its spec.
+/// A stored request with these fields added to its spec.
 fn stored(fields: Value) -> Value {
     let mut object = request(fields);
     object["spec"]["username"] = "admin".into();

@@ -1,4 +1,4 @@
-//! Tables of kube-apiserver: headings and cells.
+//! Tables of kube-apiserver: columns and cells.
 
 use serde_json::json;
 

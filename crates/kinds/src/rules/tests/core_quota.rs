@@ -1,4 +1,4 @@
-//! Quotas and limit ranges.
+//! ResourceQuotas and LimitRanges.
 
 use serde_json::json;
 

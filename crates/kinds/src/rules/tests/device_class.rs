@@ -1,4 +1,4 @@
-//! Classes of devices, and templates of claims.
+//! DeviceClasses and ResourceClaimTemplates.
 
 use serde_json::json;
 

@@ -1,10 +1,10 @@
-//! Flow schemas.
+//! FlowSchemas.
 
 use serde_json::json;
 
 use super::*;
 
-/// A schema with these fields in its spec beside those that it needs.
+/// A FlowSchema with these fields added to its spec.
 fn schema(fields: Value) -> Value {
     let mut spec = json!({"priorityLevelConfiguration": {"name": "global-default"}});
     for (key, value) in fields.as_object().unwrap() {

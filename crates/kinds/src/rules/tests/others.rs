@@ -1,4 +1,4 @@
-//! Service accounts, leases, events, priority classes, and what all kinds share.
+//! ServiceAccounts, Leases, Events, PriorityClasses, and shared rules of all kinds.
 
 use std::collections::BTreeMap;
 

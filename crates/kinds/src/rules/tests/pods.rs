@@ -1,10 +1,10 @@
-//! Pods and templates of pods: a file of bodies, each with what kube-apiserver 1.35.4 answered.
+//! Pods and Pod templates: a file of bodies with the responses of kube-apiserver 1.35.4.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// One line for each request: the kind, the body, and the errors or the object of the answer, with its warnings.
+/// One line per request: the kind, the body, and the errors or the object of the response, with its warnings.
 const RECORDED: &str = include_str!("recorded/pods.jsonl");
 
 #[test]
@@ -68,7 +68,7 @@ fn a_pod_without_a_name_is_checked_all_the_same() {
     assert_eq!(create("Pod", body), Err(texts(["spec.containers: Required value"])));
 }
 
-/// The same for new versions of a pod: the old one, and the part that is written if it is not the whole.
+/// Updates of a Pod: the old Pod, the new one, and the subresource.
 const UPDATES: &str = include_str!("recorded/pod_updates.jsonl");
 
 #[test]
@@ -93,7 +93,7 @@ fn changes_of_pods_get_the_recorded_answers() {
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// Pods and the rows that show them, without their age.
+/// Pods and their table rows, without the age.
 const ROWS: &str = include_str!("recorded/pod_rows.jsonl");
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tables of the kinds of policy, certificates and devices.
+//! Tables of policies, certificates and devices.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Evictions: what budgets say that no server without their controller can be brought to say.
+//! Evictions: cases that cannot be recorded from a server without the disruption controller.
 
 use model::error::Error;
 use serde_json::json;

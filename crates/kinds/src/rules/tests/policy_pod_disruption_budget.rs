@@ -1,11 +1,11 @@
-//! Pod disruption budgets.
+//! PodDisruptionBudgets.
 
 use super::changes::{Rows, creates, made, statuses, with_status};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{"metadata": {"name": "minimal"}, "spec": {"minAvailable": 1}}"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}},
     "spec": {
@@ -16,14 +16,14 @@ const RICH: &str = r#"{
     "status": {"expectedPods": 4}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {"minAvailable": 1},
     "status": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"labels": {"app": "oracle"}, "name": "rich"},
     "spec": {

@@ -1,10 +1,10 @@
-//! Priority levels of requests.
+//! PriorityLevelConfigurations.
 
 use serde_json::json;
 
 use super::*;
 
-/// A level with these limits beside those that it needs.
+/// A limited level with these fields added.
 fn limited(fields: Value) -> Value {
     let mut limits = json!({"limitResponse": {"type": "Reject"}});
     for (key, value) in fields.as_object().unwrap() {

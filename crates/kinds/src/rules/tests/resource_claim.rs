@@ -1,4 +1,4 @@
-//! Claims of devices.
+//! ResourceClaims.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Runtime classes.
+//! RuntimeClasses.
 
 use serde_json::json;
 

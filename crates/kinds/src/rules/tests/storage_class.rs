@@ -1,10 +1,10 @@
-//! Storage classes.
+//! StorageClasses.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A class with these fields beside a provisioner.
+/// A class with a provisioner and these fields.
 fn class(fields: Value) -> Value {
     let mut body = json!({"provisioner": "example.com/p"});
     for (key, value) in fields.as_object().unwrap() {

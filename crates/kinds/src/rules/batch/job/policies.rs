@@ -1,4 +1,4 @@
-//! Which pods make a job fail or succeed.
+//! Pod failure policy and success policy of a Job.
 
 use std::collections::BTreeSet;
 
@@ -29,12 +29,12 @@ const FAILURE_RULE: Go =
     Go::Struct(&[("action", TEXT), ("onExitCodes", EXIT_CODES), ("onPodConditions", Go::List(&PATTERN))]);
 const SUCCESS_RULE: Go = Go::Struct(&[("succeededIndexes", OPTIONAL), ("succeededCount", OPTIONAL)]);
 
-/// A failure policy in messages.
+/// A failure policy, for messages.
 pub(super) const FAILURE_POLICY: Go = Go::Pointer(&[("rules", Go::List(&FAILURE_RULE))]);
-/// A success policy in messages.
+/// A success policy, for messages.
 pub(super) const SUCCESS_POLICY: Go = Go::Pointer(&[("rules", Go::List(&SUCCESS_RULE))]);
 
-/// What is wrong with the failure policy of a spec at this path.
+/// Validates the failure policy of a spec at this path.
 pub(super) fn bad_failure_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let Some(policy) = part(spec, &["podFailurePolicy"]) else { return Vec::new() };
     let path = path.field("podFailurePolicy.rules");
@@ -72,7 +72,7 @@ fn bad_rule(spec: &Object, rule: &Object, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// The error for a text that has to be one of these.
+/// The error for a value that is not in a list.
 fn bad_choice(path: &Path<'_>, chosen: &str, choices: &[&str]) -> Option<FieldError> {
     if chosen.is_empty() {
         let choices: Vec<String> = choices.iter().map(|choice| quote(choice)).collect();
@@ -135,7 +135,7 @@ fn has_container(spec: &Object, name: &str) -> bool {
     })
 }
 
-/// What is wrong with the success policy of a spec at this path.
+/// Validates the success policy of a spec at this path.
 pub(super) fn bad_success_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let Some(policy) = part(spec, &["successPolicy"]) else { return Vec::new() };
     let path = path.field("successPolicy");

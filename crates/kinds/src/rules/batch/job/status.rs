@@ -1,4 +1,4 @@
-//! What the status of a job must be, given what it was: most rules hold only for what a write changes.
+//! Validation of a Job's status: most rules apply only to changed fields.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::rules::workload::{invalid_shown, negative, optional, part, present};
 
 const UNCOUNTED: Fields = &[("succeeded", OPTIONAL), ("failed", OPTIONAL)];
 
-/// A job before and after a write of its status.
+/// A Job before and after a status update.
 struct Change<'a> {
     new: &'a Object,
     old: &'a Object,
 }
 
-/// What is wrong with a new status.
+/// Validates a new status.
 pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
     let Some(status) = part(new, &["status"]) else { return Vec::new() };
     let change = Change { new, old };
@@ -36,7 +36,7 @@ pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Uids that are empty, or there twice.
+/// Reports empty or duplicate uids.
 fn bad_uncounted_pods(object: &Object) -> Vec<FieldError> {
     let mut seen = BTreeSet::new();
     let mut errors = Vec::new();
@@ -76,12 +76,12 @@ impl Change<'_> {
         is_condition(self.old, condition)
     }
 
-    /// Whether one of these conditions became true or ceased to be.
+    /// Whether one of these conditions became true or false.
     fn turns(&self, conditions: &[&str]) -> bool {
         conditions.iter().any(|condition| self.is(condition) != self.was(condition))
     }
 
-    /// Whether one of these fields changes.
+    /// Whether one of these fields changed.
     fn changes(&self, fields: &[&str]) -> bool {
         fields.iter().any(|field| status(self.new, field) != status(self.old, field))
     }
@@ -94,7 +94,7 @@ impl Change<'_> {
         text(self.new, &["spec", "completionMode"]) == INDEXED
     }
 
-    /// Conditions and times that contradict each other.
+    /// Reports contradictory conditions and times.
     fn bad_ends(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let is_complete = self.is("Complete");
@@ -122,7 +122,7 @@ impl Change<'_> {
                 _ => {}
             }
         }
-        // Times are all written in the same way, so that their order is that of their texts.
+        // Times have one format, so that their text order is their time order.
         if self.changes(&["startTime", "completionTime"])
             && let (Some(start), Some(end)) = (start.and_then(Value::as_str), end.and_then(Value::as_str))
             && end < start
@@ -144,7 +144,7 @@ impl Change<'_> {
         errors
     }
 
-    /// A job that has ended, with pods that have not.
+    /// Reports a finished Job with unfinished Pods.
     fn bad_end_of_pods(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if !is_finished(self.new) {
@@ -178,7 +178,7 @@ impl Change<'_> {
         errors
     }
 
-    /// Lists of indexes that cannot be, or that this job cannot have.
+    /// Reports invalid index lists.
     fn bad_indexes(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let list = |field: &str| status(self.new, field).and_then(Value::as_str);
@@ -237,7 +237,7 @@ impl Change<'_> {
         errors
     }
 
-    /// The condition that a success policy needs.
+    /// Reports a `SuccessCriteriaMet` condition without a success policy, and the reverse.
     fn bad_success(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let is_met = self.is("SuccessCriteriaMet");
@@ -256,7 +256,7 @@ impl Change<'_> {
         errors
     }
 
-    /// What may only go in one direction.
+    /// Reports changes in a forbidden direction.
     fn bad_reversals(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for condition in ["Failed", "Complete", "FailureTarget"] {
@@ -265,7 +265,7 @@ impl Change<'_> {
                 errors.push(bad_conditions(&detail));
             }
         }
-        // An indexed job that runs everything at once can be made smaller.
+        // An elastic indexed Job can be scaled down.
         let of_spec = |field: &str| value(self.new, &["spec", field]);
         let may_shrink = self.is_indexed() && of_spec("completions") == of_spec("parallelism");
         for (field, may_decrease) in [("failed", false), ("succeeded", may_shrink)] {
@@ -300,7 +300,7 @@ impl Change<'_> {
         errors
     }
 
-    /// Whether its condition says that it was suspended and is no longer.
+    /// Whether the `Suspended` condition is false.
     fn is_resumed(&self) -> bool {
         let is_false = items(self.new, &["status", "conditions"]).iter().any(|item| {
             let field = |field: &str| item.get(field).and_then(Value::as_str);

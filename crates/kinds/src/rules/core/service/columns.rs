@@ -1,4 +1,4 @@
-//! How a service looks as a row.
+//! Printer columns of Service.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn external(service: &Object) -> String {
     }
 }
 
-/// The addresses or names of a load balancer, each once, in order.
+/// The addresses or host names of a load balancer, unique and in order.
 pub(in crate::rules) fn balancer_addresses(ingress: &[Value]) -> impl Iterator<Item = &str> {
     let address = |ingress| match text_in(ingress, "ip") {
         "" => text_in(ingress, "hostname"),
