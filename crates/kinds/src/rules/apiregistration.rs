@@ -38,8 +38,8 @@ pub(super) const RULES: &[KindRules] = &[KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("Service", "string", "The service that serves it."),
-        Column::new("Available", "string", "Whether it can be reached."),
+        Column::new("Service", "string", "The Service that serves it."),
+        Column::new("Available", "string", "Whether the API is available."),
         AGE,
     ],
     cells: |object, now| {

@@ -36,10 +36,10 @@ pub(super) const NAME: Column =
     Column { format: "name", ..Column::new("Name", "string", "The name of the object.") };
 
 /// The age of the object.
-pub(super) const AGE: Column = Column::new("Age", "string", "How long ago it was created.");
+pub(super) const AGE: Column = Column::new("Age", "string", "The time since its creation.");
 
 /// The columns of a built-in kind that declares none.
-pub(super) const PLAIN: &[Column] = &[NAME, Column::new("Created At", "date", "When it was created.")];
+pub(super) const PLAIN: &[Column] = &[NAME, Column::new("Created At", "date", "The time of its creation.")];
 
 pub(super) fn plain_cells(object: &Object, _now: jiff::Timestamp) -> Vec<Value> {
     vec![name(object), text(object, &["metadata", "creationTimestamp"]).into()]

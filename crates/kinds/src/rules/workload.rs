@@ -17,7 +17,7 @@ pub const CONTAINERS: Column =
     Column::new("Containers", "string", "The names of the containers in its template.").wide();
 pub const IMAGES: Column =
     Column::new("Images", "string", "The images of the containers in its template.").wide();
-pub const SELECTOR: Column = Column::new("Selector", "string", "Which pods belong to it.").wide();
+pub const SELECTOR: Column = Column::new("Selector", "string", "The selector of its pods.").wide();
 
 /// The object at a path.
 pub fn part<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Object> {

@@ -44,8 +44,8 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("Validations", "integer", "How many validations it has."),
-        Column::new("ParamKind", "string", "The kind of objects that it takes parameters from."),
+        Column::new("Validations", "integer", "The number of its validations."),
+        Column::new("ParamKind", "string", "The kind of its parameters."),
         AGE,
     ],
     cells: |object, now| {

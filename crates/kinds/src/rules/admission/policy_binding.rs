@@ -32,8 +32,8 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("PolicyName", "string", "The policy that holds."),
-        Column::new("ParamRef", "string", "Where its parameters come from."),
+        Column::new("PolicyName", "string", "The policy that it binds."),
+        Column::new("ParamRef", "string", "The reference to its parameters."),
         AGE,
     ],
     cells: |object, now| {

@@ -31,7 +31,7 @@ pub(super) const VALIDATING: KindRules = KindRules {
     validate_update: |new, _| validate(new),
     counts_generations: true,
     unconditional_update: false,
-    columns: &[NAME, Column::new("Webhooks", "integer", "How many webhooks it has."), AGE],
+    columns: &[NAME, Column::new("Webhooks", "integer", "The number of its webhooks."), AGE],
     cells: |object, now| vec![name(object), items(object, &["webhooks"]).len().into(), age(object, now)],
     ..KindRules::PLAIN
 };

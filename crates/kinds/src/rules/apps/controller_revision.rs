@@ -29,8 +29,8 @@ pub(super) const RULES: KindRules = KindRules {
     },
     columns: &[
         NAME,
-        Column::new("Controller", "string", "What it is a state of."),
-        Column::new("Revision", "string", "Its number among the states of the same object."),
+        Column::new("Controller", "string", "The controller that owns it."),
+        Column::new("Revision", "string", "The number of the revision."),
         AGE,
     ],
     cells: |object, now| {

@@ -51,9 +51,9 @@ pub(super) const RULES: KindRules = KindRules {
     counts_annotations: true,
     columns: &[
         NAME,
-        Column::new("Ready", "string", "How many of its pods are ready, of how many there shall be."),
-        Column::new("Up-to-date", "string", "How many of its pods are as the template says now."),
-        Column::new("Available", "string", "How many of its pods have been ready for long enough."),
+        Column::new("Ready", "string", "Ready and desired pods."),
+        Column::new("Up-to-date", "string", "The number of pods with the current template."),
+        Column::new("Available", "string", "The number of available pods."),
         AGE,
         CONTAINERS,
         IMAGES,

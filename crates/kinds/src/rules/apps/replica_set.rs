@@ -37,9 +37,9 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Desired", "integer", "How many pods there shall be."),
-        Column::new("Current", "integer", "How many pods there are."),
-        Column::new("Ready", "integer", "How many pods are ready."),
+        Column::new("Desired", "integer", "The number of desired pods."),
+        Column::new("Current", "integer", "The number of pods."),
+        Column::new("Ready", "integer", "The number of ready pods."),
         AGE,
         CONTAINERS,
         IMAGES,

@@ -79,13 +79,7 @@ pub(super) const RULES: KindRules = KindRules {
         prepare_update: keep_all_but_status,
         validate_update: validate_status,
     }],
-    columns: &[
-        NAME,
-        Column::new("Ready", "string", "How many of its pods are ready, of how many there shall be."),
-        AGE,
-        CONTAINERS,
-        IMAGES,
-    ],
+    columns: &[NAME, Column::new("Ready", "string", "Ready and desired pods."), AGE, CONTAINERS, IMAGES],
     cells: |object, now| {
         let [containers, images] = container_cells(part(object, &["spec"]));
         vec![name(object), ready(object), age(object, now), containers, images]

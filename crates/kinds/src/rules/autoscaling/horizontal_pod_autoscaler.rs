@@ -46,11 +46,11 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: false,
     columns: &[
         NAME,
-        Column::new("Reference", "string", "What it scales."),
-        Column::new("Targets", "string", "What is measured now, and what it shall be."),
-        Column::new("MinPods", "string", "The least number of replicas."),
-        Column::new("MaxPods", "string", "The greatest number of replicas."),
-        Column::new("Replicas", "string", "The number of replicas now."),
+        Column::new("Reference", "string", "The object that it scales."),
+        Column::new("Targets", "string", "Current and target values of its metrics."),
+        Column::new("MinPods", "string", "The minimum number of replicas."),
+        Column::new("MaxPods", "string", "The maximum number of replicas."),
+        Column::new("Replicas", "string", "The current number of replicas."),
         AGE,
     ],
     cells: |object, now| {

@@ -14,9 +14,9 @@ pub(super) const RULES: KindRules = KindRules {
     group: "autoscaling",
     kind: "Scale",
     columns: &[
-        Column::new("Name", "string", "The name of what is scaled."),
-        Column::new("Desired", "integer", "How many replicas there should be."),
-        Column::new("Available", "integer", "How many replicas there are."),
+        Column::new("Name", "string", "The name of the scaled object."),
+        Column::new("Desired", "integer", "The number of desired replicas."),
+        Column::new("Available", "integer", "The number of observed replicas."),
         AGE,
     ],
     cells: |scale, now| {

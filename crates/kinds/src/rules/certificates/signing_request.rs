@@ -79,10 +79,10 @@ pub(super) const RULES: KindRules = KindRules {
     columns: &[
         NAME,
         AGE,
-        Column::new("SignerName", "string", "Who is asked to sign."),
-        Column::new("Requestor", "string", "Who asks."),
-        Column::new("RequestedDuration", "string", "For how long the certificate shall be good."),
-        Column::new("Condition", "string", "How far it has got."),
+        Column::new("SignerName", "string", "The requested signer."),
+        Column::new("Requestor", "string", "The user that created the request."),
+        Column::new("RequestedDuration", "string", "The requested validity of the certificate."),
+        Column::new("Condition", "string", "The state of the request."),
     ],
     cells,
     ..KindRules::WITH_STATUS

@@ -16,7 +16,7 @@ pub(super) const RULES: KindRules = KindRules {
     validate_update: |new, _| validate(new),
     create_on_update: true,
     unconditional_update: false,
-    columns: &[NAME, Column::new("Holder", "string", "Who holds it."), AGE],
+    columns: &[NAME, Column::new("Holder", "string", "The identity of the holder."), AGE],
     cells: |object, now| {
         vec![name(object), text(object, &["spec", "holderIdentity"]).into(), age(object, now)]
     },

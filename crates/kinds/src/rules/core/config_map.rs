@@ -16,7 +16,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors.extend(validate(new));
         errors
     },
-    columns: &[NAME, Column::new("Data", "string", "How many entries it has."), AGE],
+    columns: &[NAME, Column::new("Data", "string", "The number of entries."), AGE],
     cells: |object, now| {
         let count = entries(object, &["data"]).count() + entries(object, &["binaryData"]).count();
         vec![name(object), count.into(), age(object, now)]

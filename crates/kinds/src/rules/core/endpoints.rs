@@ -33,7 +33,7 @@ pub(super) const RULES: KindRules = KindRules {
     deprecated: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
     warnings: |object, _| warnings(object),
     create_on_update: true,
-    columns: &[NAME, Column::new("Endpoints", "string", "Addresses and ports of what is ready."), AGE],
+    columns: &[NAME, Column::new("Endpoints", "string", "Addresses and ports of ready endpoints."), AGE],
     cells: |object, now| vec![name(object), shown(object), age(object, now)],
     ..KindRules::PLAIN
 };

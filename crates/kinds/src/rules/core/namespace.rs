@@ -53,7 +53,7 @@ pub(super) const RULES: KindRules = KindRules {
         path: "status.phase",
         value: |object| text(object, &["status", "phase"]).into(),
     }],
-    columns: &[NAME, Column::new("Status", "string", "Whether it is in use or being emptied."), AGE],
+    columns: &[NAME, Column::new("Status", "string", "The phase of the namespace."), AGE],
     cells: |object, now| vec![name(object), text(object, &["status", "phase"]).into(), age(object, now)],
     ..KindRules::PLAIN
 };

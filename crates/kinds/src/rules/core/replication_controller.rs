@@ -33,13 +33,13 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Desired", "integer", "How many pods it should have."),
-        Column::new("Current", "integer", "How many pods it has."),
-        Column::new("Ready", "integer", "How many of its pods are ready."),
+        Column::new("Desired", "integer", "The number of desired pods."),
+        Column::new("Current", "integer", "The number of pods."),
+        Column::new("Ready", "integer", "The number of ready pods."),
         AGE,
         Column::new("Containers", "string", "The names of the containers of its pods.").wide(),
         Column::new("Images", "string", "The images of the containers of its pods.").wide(),
-        Column::new("Selector", "string", "The labels that its pods have.").wide(),
+        Column::new("Selector", "string", "The selector of its pods.").wide(),
     ],
     cells: |object, now| {
         let [names, images] = container_cells(template(object));

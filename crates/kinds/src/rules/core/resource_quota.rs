@@ -54,8 +54,8 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: false,
     columns: &[
         NAME,
-        Column::new("Request", "string", "What is requested or counted, and what may be."),
-        Column::new("Limit", "string", "The limits that are set, and what may be."),
+        Column::new("Request", "string", "Used and allowed requests and counts."),
+        Column::new("Limit", "string", "Used and allowed limits."),
         AGE,
     ],
     cells: |object, now| {

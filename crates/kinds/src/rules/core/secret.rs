@@ -27,8 +27,8 @@ pub(super) const RULES: KindRules = KindRules {
     selectable: &[SelectableField { path: "type", value: |object| text(object, &["type"]).into() }],
     columns: &[
         NAME,
-        Column::new("Type", "string", "What its data are, for programs that look for such."),
-        Column::new("Data", "string", "How many entries it has."),
+        Column::new("Type", "string", "The type of its data."),
+        Column::new("Data", "string", "The number of entries."),
         AGE,
     ],
     cells: |object, now| {

@@ -62,7 +62,7 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: true,
     columns: &[
         NAME,
-        Column::new("AddressType", "string", "What kind of addresses it has."),
+        Column::new("AddressType", "string", "The type of its addresses."),
         Column::new("Ports", "string", "The ports of all its endpoints."),
         Column::new("Endpoints", "string", "The addresses of its endpoints."),
         AGE,

@@ -33,11 +33,15 @@ pub(super) const RULES: KindRules = KindRules {
     subresources: &[STATUS],
     columns: &[
         NAME,
-        Column::new("PriorityLevel", "string", "The level that its requests have."),
-        Column::new("MatchingPrecedence", "string", "Of several that match, the one with the least counts."),
-        Column::new("DistinguisherMethod", "string", "What tells its flows apart."),
+        Column::new("PriorityLevel", "string", "The priority level of its requests."),
+        Column::new(
+            "MatchingPrecedence",
+            "string",
+            "The precedence among matching flow schemas; the lowest wins.",
+        ),
+        Column::new("DistinguisherMethod", "string", "The attribute that separates its flows."),
         AGE,
-        Column::new("MissingPL", "string", "Whether its level is missing."),
+        Column::new("MissingPL", "string", "Whether its priority level is missing."),
     ],
     cells,
     ..KindRules::WITH_STATUS

@@ -27,11 +27,11 @@ pub(super) const RULES: KindRules = KindRules {
     subresources: &[STATUS],
     columns: &[
         NAME,
-        Column::new("Type", "string", "Whether it is limited."),
-        Column::new("NominalConcurrencyShares", "string", "Its part of the requests that run at once."),
-        Column::new("Queues", "string", "How many queues it has."),
-        Column::new("HandSize", "string", "How many of them a flow has."),
-        Column::new("QueueLengthLimit", "string", "How many requests wait in a queue at most."),
+        Column::new("Type", "string", "Limited or exempt."),
+        Column::new("NominalConcurrencyShares", "string", "Its share of the concurrent requests."),
+        Column::new("Queues", "string", "The number of queues."),
+        Column::new("HandSize", "string", "The number of queues of a flow."),
+        Column::new("QueueLengthLimit", "string", "The maximum length of a queue."),
         AGE,
     ],
     cells: |object, now| {

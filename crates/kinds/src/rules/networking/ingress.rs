@@ -54,9 +54,9 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: true,
     columns: &[
         NAME,
-        Column::new("Class", "string", "Which controller cares for it."),
-        Column::new("Hosts", "string", "The hosts that it has rules for."),
-        Column::new("Address", "string", "Where it can be reached."),
+        Column::new("Class", "string", "The IngressClass."),
+        Column::new("Hosts", "string", "The hosts of its rules."),
+        Column::new("Address", "string", "The addresses of its load balancer."),
         Column::new("Ports", "string", "The ports that it listens on."),
         AGE,
     ],

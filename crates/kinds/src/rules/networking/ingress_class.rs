@@ -35,8 +35,8 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: true,
     columns: &[
         NAME,
-        Column::new("Controller", "string", "What makes ingresses of this class work."),
-        Column::new("Parameters", "string", "What more the controller has to know."),
+        Column::new("Controller", "string", "The controller of ingresses of this class."),
+        Column::new("Parameters", "string", "The reference to the controller's parameters."),
         AGE,
     ],
     cells: |object, now| {

@@ -26,7 +26,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors
     },
     // Kubernetes returns a third cell, the age, without a column.
-    columns: &[NAME, Column::new("ParentRef", "string", "What has the address.")],
+    columns: &[NAME, Column::new("ParentRef", "string", "The object that uses the address.")],
     cells: |object, now| vec![name(object), parent(object).into(), age(object, now)],
     ..KindRules::PLAIN
 };

@@ -24,7 +24,11 @@ pub(super) const RULES: KindRules = KindRules {
     validate_update: |new, old| validate(new, &known_ranges(old)),
     warnings: |object, _| warnings(object),
     counts_generations: true,
-    columns: &[NAME, Column::new("Pod-Selector", "string", "The pods that it is about."), AGE],
+    columns: &[
+        NAME,
+        Column::new("Pod-Selector", "string", "The selector of the pods that it applies to."),
+        AGE,
+    ],
     cells: |object, now| {
         let pods = Selection::shown(value(object, &["spec", "podSelector"]));
         vec![name(object), pods.into(), age(object, now)]

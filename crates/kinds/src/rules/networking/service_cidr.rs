@@ -45,7 +45,7 @@ pub(super) const RULES: KindRules = KindRules {
         prepare_update: keep_all_but_status,
         validate_update: |_, _| Vec::new(),
     }],
-    columns: &[NAME, Column::new("CIDRs", "string", "The range, or one of each family."), AGE],
+    columns: &[NAME, Column::new("CIDRs", "string", "The CIDRs, at most one of each family."), AGE],
     cells: |object, now| {
         let ranges: Vec<&str> = ranges(object).iter().filter_map(Value::as_str).collect();
         vec![name(object), ranges.join(",").into(), age(object, now)]

@@ -29,7 +29,7 @@ pub(super) const RULES: KindRules = KindRules {
     },
     create_on_update: true,
     unconditional_update: false,
-    columns: &[NAME, Column::new("Handler", "string", "What runs its containers."), AGE],
+    columns: &[NAME, Column::new("Handler", "string", "The handler of the container runtime."), AGE],
     cells: |object, now| vec![name(object), text(object, &["handler"]).into(), age(object, now)],
     ..KindRules::PLAIN
 };

@@ -51,9 +51,9 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("Min Available", "string", "How many pods have to stay available."),
-        Column::new("Max Unavailable", "string", "How many pods may be unavailable."),
-        Column::new("Allowed Disruptions", "integer", "How many pods may be evicted now."),
+        Column::new("Min Available", "string", "The minimum number of available pods."),
+        Column::new("Max Unavailable", "string", "The maximum number of unavailable pods."),
+        Column::new("Allowed Disruptions", "integer", "The number of pods that may be evicted now."),
         AGE,
     ],
     cells: |object, now| {

@@ -23,11 +23,11 @@ pub(super) const ROLE_BINDING: KindRules = KindRules {
     create_on_update: true,
     columns: &[
         NAME,
-        Column::new("Role", "string", "The role that its subjects get."),
+        Column::new("Role", "string", "The role that it grants."),
         AGE,
-        Column::new("Users", "string", "The users that get it.").wide(),
-        Column::new("Groups", "string", "The groups that get it.").wide(),
-        Column::new("ServiceAccounts", "string", "The service accounts that get it.").wide(),
+        Column::new("Users", "string", "The users that it grants the role to.").wide(),
+        Column::new("Groups", "string", "The groups that it grants the role to.").wide(),
+        Column::new("ServiceAccounts", "string", "The service accounts that it grants the role to.").wide(),
     ],
     cells,
     ..KindRules::PLAIN

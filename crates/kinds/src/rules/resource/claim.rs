@@ -47,7 +47,7 @@ pub(super) const CLAIM: KindRules = KindRules {
         validate_update: bad_status,
     }],
     counts_generations: false,
-    columns: &[NAME, Column::new("State", "string", "How far it has got."), AGE],
+    columns: &[NAME, Column::new("State", "string", "The state of the claim."), AGE],
     cells: |object, now| vec![name(object), state(object).into(), age(object, now)],
     ..KindRules::WITH_STATUS
 };

@@ -33,7 +33,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors
     },
     unconditional_update: false,
-    columns: &[NAME, Column::new("Drivers", "integer", "How many drivers the node has."), AGE],
+    columns: &[NAME, Column::new("Drivers", "integer", "The number of drivers of the node."), AGE],
     cells: |object, now| vec![name(object), drivers(object).len().into(), age(object, now)],
     ..KindRules::PLAIN
 };

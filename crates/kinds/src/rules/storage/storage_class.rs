@@ -65,10 +65,10 @@ pub(super) const RULES: KindRules = KindRules {
     warnings: |object, _| warnings(object),
     columns: &[
         NAME,
-        Column::new("Provisioner", "string", "What makes its volumes."),
-        Column::new("ReclaimPolicy", "string", "What becomes of a volume that is no longer claimed."),
-        Column::new("VolumeBindingMode", "string", "When a claim gets its volume."),
-        Column::new("AllowVolumeExpansion", "string", "Whether its volumes can grow."),
+        Column::new("Provisioner", "string", "The provisioner of its volumes."),
+        Column::new("ReclaimPolicy", "string", "The action after the claim of a volume is deleted."),
+        Column::new("VolumeBindingMode", "string", "The time at which a claim is bound."),
+        Column::new("AllowVolumeExpansion", "string", "Whether its volumes can be expanded."),
         AGE,
     ],
     cells: |object, now| {

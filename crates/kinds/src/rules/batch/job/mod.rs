@@ -70,9 +70,9 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Status", "string", "How far it is."),
-        Column::new("Completions", "string", "How many of its pods have succeeded, of how many shall."),
-        Column::new("Duration", "string", "How long it ran, or runs."),
+        Column::new("Status", "string", "The status of the job."),
+        Column::new("Completions", "string", "Succeeded and required pods."),
+        Column::new("Duration", "string", "The run time of the job."),
         AGE,
         CONTAINERS,
         IMAGES,

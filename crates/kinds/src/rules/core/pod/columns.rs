@@ -11,14 +11,14 @@ use crate::rules::columns::{AGE, Column, NAME, age, name};
 /// The columns.
 pub const COLUMNS: &[Column] = &[
     NAME,
-    Column::new("Ready", "string", "How many of its containers are ready, of how many."),
-    Column::new("Status", "string", "How its containers are, in one word."),
-    Column::new("Restarts", "string", "How often its containers were started again, and when that was."),
+    Column::new("Ready", "string", "Ready containers and all containers."),
+    Column::new("Status", "string", "The summary of the status of its containers."),
+    Column::new("Restarts", "string", "Restarts of its containers, and the time since the last one."),
     AGE,
-    Column::new("IP", "string", "Its address.").wide(),
-    Column::new("Node", "string", "Where it runs.").wide(),
-    Column::new("Nominated Node", "string", "Where room is made for it.").wide(),
-    Column::new("Readiness Gates", "string", "How many of its gates are open, of how many.").wide(),
+    Column::new("IP", "string", "The IP address of the pod.").wide(),
+    Column::new("Node", "string", "The node that runs it.").wide(),
+    Column::new("Nominated Node", "string", "The node on which preemption makes room for it.").wide(),
+    Column::new("Readiness Gates", "string", "Passed readiness gates and all readiness gates.").wide(),
 ];
 
 /// The cells of a pod.

@@ -11,12 +11,12 @@ use crate::rules::columns::{AGE, Column, NAME, age, labels, name, or_none};
 
 pub(super) const COLUMNS: &[Column] = &[
     NAME,
-    Column::new("Type", "string", "How it can be reached."),
-    Column::new("Cluster-IP", "string", "Its address within the cluster."),
-    Column::new("External-IP", "string", "Its addresses outside of the cluster."),
-    Column::new("Port(s)", "string", "Its ports, with those on the nodes."),
+    Column::new("Type", "string", "The type of the Service."),
+    Column::new("Cluster-IP", "string", "The address inside the cluster."),
+    Column::new("External-IP", "string", "The addresses outside the cluster."),
+    Column::new("Port(s)", "string", "The ports, with their node ports."),
     AGE,
-    Column::new("Selector", "string", "The labels of the pods behind it.").wide(),
+    Column::new("Selector", "string", "The selector of its pods.").wide(),
 ];
 
 pub(super) fn cells(service: &Object, now: jiff::Timestamp) -> Vec<Value> {
