@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_kubernetes_words() {
+    fn invalid_configuration_is_refused_with_the_messages_of_kubernetes() {
         let begin = "failed to initialize admission plugin \"PodSecurity\": PodSecurity";
         for (given, expected) in [
             (
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_without_effect() {
+    fn unsupported_settings_are_refused() {
         let off = with("{name: EventRateLimit, configuration: {}}").unwrap();
         assert_eq!(
             off.warnings,

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_exact_name_of_a_webhook_gives_its_credentials() {
+    fn the_most_specific_user_name_matches_a_webhook() {
         let names = ["hook.a.svc:8443", "hook.a.svc", "*.a.svc", "*.svc:8443", "*.svc", "*"];
         let list: Vec<String> =
             names.iter().map(|name| format!("{{name: '{name}', user: {{token: 't {name}'}}}}")).collect();

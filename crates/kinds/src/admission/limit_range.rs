@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_set_and_noted() {
+    fn missing_requests_and_limits_are_set_and_annotated() {
         let range = range(json!([{
             "type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"memory": "5Mi", "cpu": "1"},
         }]));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_of_the_range_is_refused() {
+    fn values_outside_the_range_are_refused() {
         let range = range(json!([
             {"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1"}, "maxLimitRequestRatio": {"cpu": "2"}},
             {"type": "Pod", "max": {"memory": "1Gi"}},

@@ -51,7 +51,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_covered_is_left_out() {
+    fn covered_tolerations_are_dropped() {
         let all = json!({"operator": "Exists"});
         let one = json!({"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"});
         let other = json!({"key": "a", "operator": "Exists"});

@@ -94,7 +94,7 @@ fn expressions_see_the_request() {
 }
 
 #[test]
-fn a_failing_validation_has_a_message() {
+fn a_failed_validation_has_a_message() {
     let with = |more: Value| {
         let mut validation = json!({"expression": " object.data.n == '2' "});
         validation.as_object_mut().unwrap().extend(object(more));
@@ -115,7 +115,7 @@ fn a_failing_validation_has_a_message() {
 }
 
 #[test]
-fn variables_are_computed_once_when_they_are_needed() {
+fn variables_are_computed_lazily_and_once() {
     let spec = |validation: &str| {
         json!({
             "variables": [
@@ -136,7 +136,7 @@ fn variables_are_computed_once_when_they_are_needed() {
 }
 
 #[test]
-fn long_chains_of_variables_are_no_danger() {
+fn long_chains_of_variables_do_not_overflow_the_stack() {
     let link = |index: usize| match index {
         0 => json!({"name": "v0", "expression": "1"}),
         _ => json!({"name": format!("v{index}"), "expression": format!("variables.v{} + 1", index - 1)}),
@@ -151,7 +151,7 @@ fn long_chains_of_variables_are_no_danger() {
 }
 
 #[test]
-fn costs_have_limits() {
+fn costs_are_limited() {
     let expensive = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, \
                      [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, f >= 0))))))";
     assert_eq!(
@@ -168,7 +168,7 @@ fn costs_have_limits() {
 }
 
 #[test]
-fn conditions_decide_whether_a_policy_judges() {
+fn match_conditions_decide_whether_a_policy_applies() {
     let spec = |conditions: &[&str], policy: &str| {
         let conditions: Vec<Value> =
             conditions.iter().map(|source| json!({"name": source, "expression": source})).collect();
@@ -188,7 +188,7 @@ fn conditions_decide_whether_a_policy_judges() {
 }
 
 #[test]
-fn parameters_and_annotations() {
+fn parameters_and_audit_annotations_are_evaluated() {
     let policy = policy(json!({
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
         "validations": [{"expression": "params == null || params.data.max == '2'", "reason": "Forbidden"}],
@@ -210,7 +210,7 @@ fn parameters_and_annotations() {
 }
 
 #[test]
-fn bindings_say_what_becomes_of_it() {
+fn bindings_select_the_actions() {
     let policy = policy(json!({"validations": [{"expression": "false", "message": "no"}]}));
     let binding = |actions: Value| {
         Binding::read(&object(json!({
@@ -296,7 +296,7 @@ fn changed(mutation: Value, written: &Value) -> Result<Change, String> {
 }
 
 #[test]
-fn expressions_make_configurations() {
+fn expressions_return_apply_configurations() {
     let apply = |source: &str| {
         let mutation =
             json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": source}});
@@ -330,7 +330,7 @@ fn expressions_make_configurations() {
 }
 
 #[test]
-fn expressions_make_patches() {
+fn expressions_return_json_patches() {
     let written = json!({"spec": {"replicas": 1}});
     let patch = |source: &str| {
         let mutation = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": source}});

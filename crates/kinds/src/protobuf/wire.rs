@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_varint_is_read_back(value: u64) {
+        fn every_varint_survives_a_round_trip(value: u64) {
             let mut out = Vec::new();
             put_varint(&mut out, value);
             let mut reader = Reader(&out);

@@ -95,7 +95,7 @@ fn bindings_give_roles_to_users_groups_and_service_accounts() {
 }
 
 #[test]
-fn reasons_are_those_of_kubernetes() {
+fn reasons_of_decisions_are_those_of_kubernetes() {
     let mut index = Index::default();
     index.set_role("", "reader", role(json!([{"verbs": ["get"], "nonResourceURLs": ["/x"]}])));
     index.set_binding(
@@ -121,7 +121,7 @@ fn reasons_are_those_of_kubernetes() {
 }
 
 #[test]
-fn what_is_given_away_has_to_be_held() {
+fn granted_rules_must_be_held() {
     let held = rules(json!([
         {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "*/scale"]},
         {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["web"]},
@@ -147,7 +147,7 @@ fn what_is_given_away_has_to_be_held() {
 }
 
 #[test]
-fn the_first_roles_are_there_and_those_of_parts_say_which() {
+fn bootstrap_roles_parse_with_their_aggregation() {
     let all = bootstrap();
     let find = |resource: &str, name: &str| -> &Bootstrapped {
         all.iter().find(|one| one.resource == resource && one.object["metadata"]["name"] == name).unwrap()
@@ -168,7 +168,7 @@ fn the_first_roles_are_there_and_those_of_parts_say_which() {
 }
 
 #[test]
-fn what_is_missing_is_added_and_what_others_added_stays() {
+fn reconciliation_adds_missing_rules_and_keeps_others() {
     let wanted =
         bootstrap().into_iter().find(|one| one.object["metadata"]["name"] == "system:basic-user").unwrap();
     assert_eq!(reconciled(&wanted.object, &wanted.object), None);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_get_coarser_with_their_length() {
+    fn long_durations_have_a_coarse_unit() {
         let (minute, hour, day) = (60, 3600, 86_400);
         for (seconds, shown) in [
             (-2, "<invalid>"),

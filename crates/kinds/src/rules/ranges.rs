@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_have_what_kubernetes_hands_out_of_them() {
+    fn networks_have_the_usable_addresses_of_kubernetes() {
         let of = |text: &str| Ranges::default().with_network(text);
         let usual = Ranges::default();
         assert_eq!(of("10.0.0.7/24"), Some(usual));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_a_row() {
+    fn ports_are_a_range() {
         let of = |text: &str| Ranges::default().with_ports(text);
         assert_eq!(of("30000-32767"), Some(Ranges::default()));
         assert_eq!(of("7").map(|ranges| ranges.ports()), Some(1));

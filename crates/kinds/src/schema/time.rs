@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn times_come_back_in_utc_as_kube_apiserver_writes_them() {
+    fn times_are_formatted_in_utc_as_by_kube_apiserver() {
         for (text, written) in [
             ("2020-01-02T03:04:05Z", "2020-01-02T03:04:05Z"),
             ("2020-01-02T03:04:05.999Z", "2020-01-02T03:04:05Z"),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_worded_as_kube_apiserver_words_them() {
+    fn errors_are_those_of_kube_apiserver() {
         let whole = "as \"2006-01-02T15:04:05Z07:00\": cannot parse";
         for (text, problem) in [
             ("x", format!("{whole} \"x\" as \"2006\"")),
@@ -302,7 +302,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_is_read_back(seconds in -62_167_219_200i64..253_402_300_800, micros in 0u32..1_000_000) {
+        fn every_time_survives_a_round_trip(seconds in -62_167_219_200i64..253_402_300_800, micros in 0u32..1_000_000) {
             let time = Timestamp { seconds, nanos: micros * 1000 };
             prop_assert_eq!(Timestamp::parse(&time.format(Precision::Micros), Precision::Micros), Ok(time));
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_new_object_belongs_to_who_made_it() {
+fn a_new_object_is_owned_by_its_creator() {
     let mut pod = Live::new("v1", "Pod");
     pod.update("a", NOW, json!({
         "metadata": {"name": "p", "generateName": "x", "labels": {"l": "1"}, "finalizers": ["a/b"]},
@@ -25,7 +25,7 @@ fn a_new_object_belongs_to_who_made_it() {
 }
 
 #[test]
-fn who_changes_a_field_takes_it_and_who_changes_nothing_leaves_no_trace() {
+fn a_changed_field_moves_to_its_writer_and_an_empty_update_adds_no_manager() {
     let mut map = Live::new("v1", "ConfigMap");
     map.update("a", NOW, json!({"metadata": {"name": "m", "uid": "u"}, "data": {"x": "1", "y": "1"}}));
     let before = map.object.clone();
@@ -39,7 +39,7 @@ fn who_changes_a_field_takes_it_and_who_changes_nothing_leaves_no_trace() {
 }
 
 #[test]
-fn the_oldest_of_many_updates_are_put_together() {
+fn the_oldest_of_many_updates_are_merged() {
     let mut map = Live::new("v1", "ConfigMap");
     for at in 0..13 {
         let data: Object = (0..=at).map(|n| (format!("k{n}"), "v".into())).collect();
@@ -59,7 +59,7 @@ fn the_oldest_of_many_updates_are_put_together() {
 }
 
 #[test]
-fn managers_can_be_reset_and_what_cannot_be_read_is_ignored() {
+fn managers_can_be_reset_and_invalid_ones_are_ignored() {
     let object = |managed: Value| json!({"metadata": {"name": "m", "uid": "u", "managedFields": managed}, "data": {"x": "1"}});
     let mut map = Live::new("v1", "ConfigMap");
     map.update("a", NOW, object(Value::Null));
@@ -75,7 +75,7 @@ fn managers_can_be_reset_and_what_cannot_be_read_is_ignored() {
 }
 
 #[test]
-fn what_a_write_cannot_change_it_does_not_own() {
+fn a_write_does_not_own_fields_that_it_cannot_change() {
     let kind = Kind::new("Deployment");
     let reset = Reset::of_kind("apps", "Deployment", true, "status");
     let scope = Scope {
@@ -97,7 +97,7 @@ fn what_a_write_cannot_change_it_does_not_own() {
 }
 
 #[test]
-fn names_of_managers_come_from_the_client() {
+fn manager_names_come_from_the_client() {
     assert_eq!(manager_name("given", "curl/1"), "given");
     assert_eq!(manager_name("", "kubectl/v1.35.4 (linux/amd64)"), "kubectl");
     assert_eq!(manager_name("", "a\u{7}b\tc"), "abc");
@@ -106,7 +106,7 @@ fn names_of_managers_come_from_the_client() {
 }
 
 #[test]
-fn managers_of_another_version_lose_what_changes_there() {
+fn managers_of_another_version_lose_fields_that_change_there() {
     let mut scaler = Live::new("autoscaling/v2", "HorizontalPodAutoscaler");
     let spec = |max: i64| json!({"metadata": {"name": "h", "uid": "u"}, "spec": {"maxReplicas": max, "scaleTargetRef": {"kind": "D", "name": "d"}}});
     scaler.update("a", NOW, spec(3));

@@ -17,7 +17,7 @@ macro_rules! recorded {
 }
 
 #[test]
-fn recorded_objects_are_read_and_written_byte_by_byte() {
+fn recorded_objects_are_decoded_and_encoded_byte_by_byte() {
     let all = recorded!(
         "configmap",
         "event",
@@ -41,7 +41,7 @@ fn recorded_objects_are_read_and_written_byte_by_byte() {
 }
 
 #[test]
-fn a_recorded_watch_event_is_written_byte_by_byte() {
+fn a_recorded_watch_event_is_encoded_byte_by_byte() {
     let object: Value = serde_json::from_str(include_str!("testdata/namespace.json")).unwrap();
     let frame = watch_event(builtin(), "ADDED", &object).unwrap();
     assert_eq!(frame, include_bytes!("testdata/watch.pb"));
@@ -49,7 +49,7 @@ fn a_recorded_watch_event_is_written_byte_by_byte() {
 
 /// Every JSON text, whether it fits the type or not.
 #[test]
-fn values_of_wrong_types_and_foreign_keys_are_written_as_from_trees() {
+fn wrong_types_and_unknown_keys_are_encoded_as_by_the_reference() {
     let schema = shapes();
     let values = [
         json!(null),
@@ -86,7 +86,7 @@ fn fields_in_any_order_are_found() {
 }
 
 #[test]
-fn the_pieces_of_a_list_are_the_list() {
+fn the_pieces_of_a_list_make_the_whole_list() {
     let list: Value = serde_json::from_str(include_str!("testdata/list.json")).unwrap();
     let of = (list["apiVersion"].as_str().unwrap(), list["kind"].as_str().unwrap());
     let mut encoder = Encoder::new(builtin());
@@ -122,7 +122,7 @@ fn config_map(raw: &[u8]) -> Result<Value, String> {
 }
 
 #[test]
-fn what_is_no_envelope_is_refused_in_the_words_of_kube_apiserver() {
+fn bytes_without_envelope_are_refused_as_by_kube_apiserver() {
     let no_prefix = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
     for (bytes, problem) in [
         (b"{}".as_slice(), no_prefix),
@@ -137,7 +137,7 @@ fn what_is_no_envelope_is_refused_in_the_words_of_kube_apiserver() {
 }
 
 #[test]
-fn malformed_messages_are_refused_in_the_words_of_kube_apiserver() {
+fn malformed_messages_are_refused_as_by_kube_apiserver() {
     for (raw, problem) in [
         (b"\x12\x10ab".as_slice(), "unexpected EOF"),
         (b"\x20", "unexpected EOF"),
@@ -153,7 +153,7 @@ fn malformed_messages_are_refused_in_the_words_of_kube_apiserver() {
 }
 
 #[test]
-fn odd_messages_are_read_as_kube_apiserver_reads_them() {
+fn unusual_messages_are_decoded_as_by_kube_apiserver() {
     let entry = |write: fn(&mut Vec<u8>)| message(|out| put_message(out, 2, write));
     let cases = [
         (vec![], json!({"metadata": {}})),

@@ -68,14 +68,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_counted() {
+    fn indexes_of_a_list_are_counted() {
         for (list, total) in [("", 0), ("0", 1), ("0,2-4", 4), ("1-2,4-5,9", 5)] {
             assert_eq!(count(list, 10), Ok(total), "{list}");
         }
     }
 
     #[test]
-    fn lists_that_cannot_be_read_are_refused() {
+    fn malformed_lists_are_refused() {
         for (list, problem) in [
             ("a", "cannot convert string to integer for index: \"a\""),
             ("1,", "cannot convert string to integer for index: \"\""),

@@ -27,7 +27,7 @@ fn with_spec(mut spec: Value, fields: &Value) -> Value {
 }
 
 #[test]
-fn a_policy_fails_and_matches_in_any_version_unless_it_says_otherwise() {
+fn policy_defaults_are_fail_and_equivalent() {
     made(
         "ValidatingAdmissionPolicy",
         vec![
@@ -113,7 +113,7 @@ fn a_policy_fails_and_matches_in_any_version_unless_it_says_otherwise() {
 }
 
 #[test]
-fn a_policy_has_constraints_and_something_to_say() {
+fn a_policy_needs_match_constraints_and_validations() {
     refused(
         "ValidatingAdmissionPolicy",
         vec![
@@ -241,7 +241,7 @@ fn a_policy_has_constraints_and_something_to_say() {
 }
 
 #[test]
-fn the_status_of_a_policy_is_written_apart() {
+fn the_status_of_a_policy_is_a_subresource() {
     assert_eq!(
         update("ValidatingAdmissionPolicy", policy(json!({})), policy(json!({"failurePolicy": "x"}))),
         Err(texts(["spec.failurePolicy: Unsupported value: \"x\": supported values: \"Fail\", \"Ignore\"",]))

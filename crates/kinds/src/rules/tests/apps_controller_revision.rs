@@ -45,7 +45,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("ControllerRevision", MINIMAL, MINIMAL_MADE);
     made("ControllerRevision", RICH, RICH_MADE);
 }
@@ -63,7 +63,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("ControllerRevision", MINIMAL, NEW);
 }
 
@@ -78,7 +78,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("ControllerRevision", RICH);
     updates("ControllerRevision", &old, CHANGED);
 }

@@ -69,7 +69,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("DaemonSet", MINIMAL, MINIMAL_MADE);
     made("DaemonSet", RICH, RICH_MADE);
 }
@@ -177,7 +177,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("DaemonSet", MINIMAL, NEW);
 }
 
@@ -200,7 +200,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("DaemonSet", RICH);
     updates("DaemonSet", &old, CHANGED);
 }
@@ -253,7 +253,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("DaemonSet", RICH, STATUS);
     statuses("DaemonSet", &old, STATUSES);
 }

@@ -53,7 +53,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("ReplicaSet", MINIMAL, MINIMAL_MADE);
     made("ReplicaSet", RICH, RICH_MADE);
 }
@@ -101,7 +101,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("ReplicaSet", MINIMAL, NEW);
 }
 
@@ -125,7 +125,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("ReplicaSet", RICH);
     updates("ReplicaSet", &old, CHANGED);
 }
@@ -173,7 +173,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("ReplicaSet", RICH, STATUS);
     statuses("ReplicaSet", &old, STATUSES);
 }

@@ -98,7 +98,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("StatefulSet", MINIMAL, MINIMAL_MADE);
     made("StatefulSet", RICH, RICH_MADE);
 }
@@ -209,7 +209,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("StatefulSet", MINIMAL, NEW);
 }
 
@@ -240,7 +240,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("StatefulSet", RICH);
     updates("StatefulSet", &old, CHANGED);
 }
@@ -306,7 +306,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("StatefulSet", RICH, STATUS);
     statuses("StatefulSet", &old, STATUSES);
 }

@@ -146,7 +146,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("HorizontalPodAutoscaler", MINIMAL, MINIMAL_MADE);
     made("HorizontalPodAutoscaler", RICH, RICH_MADE);
 }
@@ -275,7 +275,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("HorizontalPodAutoscaler", MINIMAL, NEW);
 }
 
@@ -289,7 +289,7 @@ const STATUSES: Rows = &[(
 )];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = written("HorizontalPodAutoscaler", RICH);
     statuses("HorizontalPodAutoscaler", &old, STATUSES);
 }

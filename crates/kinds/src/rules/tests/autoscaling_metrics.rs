@@ -243,6 +243,6 @@ const METRICS: Rows = &[
 ];
 
 #[test]
-fn metrics_are_checked() {
+fn metrics_are_validated() {
     creates("HorizontalPodAutoscaler", MINIMAL, METRICS);
 }

@@ -90,7 +90,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("CronJob", MINIMAL, MINIMAL_MADE);
     made("CronJob", RICH, RICH_MADE);
 }
@@ -229,6 +229,6 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("CronJob", MINIMAL, NEW);
 }

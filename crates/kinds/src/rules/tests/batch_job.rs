@@ -121,7 +121,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("Job", MINIMAL, MINIMAL_MADE);
     made("Job", RICH, RICH_MADE);
 }
@@ -298,7 +298,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("Job", MINIMAL, NEW);
 }
 
@@ -357,7 +357,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("Job", RICH);
     updates("Job", &old, CHANGED);
 }

@@ -171,7 +171,7 @@ const FAILURES: Rows = &[
 ];
 
 #[test]
-fn failure_policies_are_checked() {
+fn failure_policies_are_validated() {
     creates("Job", INDEXED, FAILURES);
 }
 
@@ -299,6 +299,6 @@ const INDEXES: Rows = &[
 ];
 
 #[test]
-fn indexes_are_checked() {
+fn indexes_are_validated() {
     creates("Job", INDEXED, INDEXES);
 }

@@ -209,7 +209,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("Job", RICH, RUNNING);
     statuses("Job", &old, STATUSES);
 }
@@ -256,7 +256,7 @@ const AFTER_THE_END: Rows = &[
 ];
 
 #[test]
-fn what_is_done_stays_done() {
+fn a_finished_job_stays_finished() {
     let old = with_status("Job", RICH, DONE);
     statuses("Job", &old, AFTER_THE_END);
 }
@@ -297,7 +297,7 @@ const OF_A_PLAIN_ONE: Rows = &[
 ];
 
 #[test]
-fn the_status_of_a_plain_job_is_checked() {
+fn the_status_of_a_non_indexed_job_is_validated() {
     let old = with_status("Job", MINIMAL, "{}");
     statuses("Job", &old, OF_A_PLAIN_ONE);
 }

@@ -166,6 +166,6 @@ const SCHEDULES: Rows = &[
 ];
 
 #[test]
-fn schedules_are_those_of_cron() {
+fn cron_schedules_are_validated() {
     creates("CronJob", PLAIN, SCHEDULES);
 }

@@ -44,7 +44,7 @@ fn with_status(status: Value) -> Value {
 }
 
 #[test]
-fn a_request_says_who_asks() {
+fn the_server_sets_the_requesting_user() {
     made(
         "CertificateSigningRequest",
         vec![
@@ -81,7 +81,7 @@ fn a_request_says_who_asks() {
 }
 
 #[test]
-fn requests_are_refused_for_what_they_ask() {
+fn the_spec_of_a_request_is_validated() {
     refused(
         "CertificateSigningRequest",
         vec![

@@ -49,7 +49,7 @@ fn difference(case: &Value) -> Option<String> {
 }
 
 #[test]
-fn definitions_are_taken_and_refused_as_they_were_by_kubernetes() {
+fn crds_are_accepted_and_refused_as_by_kubernetes() {
     let cases: Vec<Value> =
         serde_json::from_str(include_str!("recorded/custom_resource_definition.json")).unwrap();
     let differing: Vec<String> = cases.iter().filter_map(difference).collect();

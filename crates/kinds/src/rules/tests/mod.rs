@@ -195,7 +195,7 @@ fn selectable_fields_are_read_from_the_object() {
 }
 
 #[test]
-fn clients_are_warned_of_what_is_valid_but_unwise() {
+fn valid_but_discouraged_values_get_warnings() {
     let warnings = |kind_name: &str, body: Value| (kind(kind_name).warnings)(body.as_object().unwrap(), None);
     let tls = |cert: &str, key: &str| {
         let encode = crate::schema::encode_base64;

@@ -57,7 +57,7 @@ fn the_finalizers_of_a_namespace_are_standard_or_qualified() {
 }
 
 #[test]
-fn each_way_to_write_a_namespace_writes_its_own_part() {
+fn each_subresource_of_a_namespace_writes_its_own_fields() {
     let labels = json!({"kubernetes.io/metadata.name": "wire"});
     let old = || {
         json!({"metadata": {"name": "wire"}, "spec": {"finalizers": ["example.com/x", "kubernetes"]},
@@ -77,7 +77,7 @@ fn each_way_to_write_a_namespace_writes_its_own_part() {
 }
 
 #[test]
-fn the_phase_of_a_namespace_goes_with_its_deletion() {
+fn the_phase_of_a_namespace_follows_its_deletion() {
     let old = || json!({"metadata": {"name": "wire"}});
     let body = |deleted: Value, phase: &str| json!({"metadata": {"name": "wire", "deletionTimestamp": deleted}, "status": {"phase": phase}});
     let time = "2026-11-16T00:00:00Z";

@@ -8,7 +8,7 @@ use super::*;
 const RECORDED: &str = include_str!("recorded/pods.jsonl");
 
 #[test]
-fn pods_and_templates_get_the_recorded_answers() {
+fn pods_and_templates_match_the_recorded_responses() {
     let mut differences = Vec::new();
     for line in RECORDED.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -39,7 +39,7 @@ fn strings(list: &Value) -> Vec<String> {
 }
 
 #[test]
-fn an_old_annotation_is_told_in_every_kind_of_template() {
+fn a_deprecated_annotation_warns_in_every_template() {
     let annotation = "container.apparmor.security.beta.kubernetes.io/a";
     let template = json!({
         "metadata": {"labels": {"a": "b"}, "annotations": {annotation: "runtime/default"}},
@@ -63,7 +63,7 @@ fn an_old_annotation_is_told_in_every_kind_of_template() {
 }
 
 #[test]
-fn a_pod_without_a_name_is_checked_all_the_same() {
+fn a_pod_without_a_name_is_validated() {
     let body = json!({"metadata": {"generateName": "x-"}, "spec": {"containers": []}});
     assert_eq!(create("Pod", body), Err(texts(["spec.containers: Required value"])));
 }
@@ -72,7 +72,7 @@ fn a_pod_without_a_name_is_checked_all_the_same() {
 const UPDATES: &str = include_str!("recorded/pod_updates.jsonl");
 
 #[test]
-fn changes_of_pods_get_the_recorded_answers() {
+fn pod_updates_match_the_recorded_responses() {
     let mut differences = Vec::new();
     for line in UPDATES.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -97,7 +97,7 @@ fn changes_of_pods_get_the_recorded_answers() {
 const ROWS: &str = include_str!("recorded/pod_rows.jsonl");
 
 #[test]
-fn rows_of_pods_are_the_recorded_ones() {
+fn pod_rows_match_the_recorded_ones() {
     let now: jiff::Timestamp = "2026-11-14T00:00:00Z".parse().unwrap();
     for line in ROWS.lines() {
         let case: Value = serde_json::from_str(line).unwrap();

@@ -35,7 +35,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("PodDisruptionBudget", MINIMAL, MINIMAL_MADE);
     made("PodDisruptionBudget", RICH, RICH_MADE);
 }
@@ -126,7 +126,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("PodDisruptionBudget", MINIMAL, NEW);
 }
 
@@ -198,7 +198,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("PodDisruptionBudget", RICH, STATUS);
     statuses("PodDisruptionBudget", &old, STATUSES);
 }

@@ -14,7 +14,7 @@ fn limited(fields: Value) -> Value {
 }
 
 #[test]
-fn a_priority_level_has_shares_and_queues_unless_it_says_otherwise() {
+fn a_priority_level_has_default_shares_and_queues() {
     made(
         "PriorityLevelConfiguration",
         vec![

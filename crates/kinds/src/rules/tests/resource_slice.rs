@@ -229,7 +229,7 @@ fn devices_are_refused_for_names_and_attributes() {
 }
 
 #[test]
-fn where_devices_are_is_fixed() {
+fn the_nodes_of_a_slice_are_immutable() {
     assert_eq!(
         update(
             "ResourceSlice",

@@ -74,7 +74,7 @@ const CASES: &[(&str, &[&str], &[&str])] = &[
 ];
 
 #[test]
-fn texts_have_their_formats() {
+fn formats_match_valid_texts_only() {
     for (name, good, bad) in CASES {
         let format = Format::named(name);
         for text in *good {

@@ -28,7 +28,7 @@ mod tests {
     use super::escape;
 
     #[test]
-    fn names_that_are_no_words_of_the_language_are_escaped() {
+    fn field_names_that_are_not_identifiers_are_escaped() {
         for (name, escaped) in [
             ("a", Some("a")),
             ("a_b", Some("a_b")),

@@ -65,7 +65,7 @@ fn root() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn pruning_twice_is_pruning_once(schema in root(), body in fields(value())) {
+    fn pruning_is_idempotent(schema in root(), body in fields(value())) {
         let structural = Structural::compile(&schema, false);
         let mut body = body;
         structural.prune(&mut body);
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn defaulting_twice_is_defaulting_once(schema in root(), body in fields(value())) {
+    fn defaulting_is_idempotent(schema in root(), body in fields(value())) {
         let structural = Structural::compile(&schema, false);
         let mut body = body;
         structural.prune(&mut body);
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_valid_may_replace_anything(schema in root(), body in fields(value()), old in fields(value())) {
+    fn a_valid_object_may_replace_any_object(schema in root(), body in fields(value()), old in fields(value())) {
         let structural = Structural::compile(&schema, false);
         if structural.validate(&body, None).errors.is_empty() {
             prop_assert!(structural.validate(&body, Some(&old)).errors.is_empty());

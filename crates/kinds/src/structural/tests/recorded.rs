@@ -24,7 +24,7 @@ fn sorted(mut errors: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn values_are_checked_as_they_were_by_kubernetes() {
+fn values_are_validated_as_by_kubernetes() {
     for entry in parse(include_str!("recorded/values.json")).as_array().unwrap() {
         let schema = compile(entry["schema"].clone());
         for case in entry["cases"].as_array().unwrap() {
@@ -51,7 +51,7 @@ fn values_are_checked_as_they_were_by_kubernetes() {
 }
 
 #[test]
-fn bodies_take_the_shape_that_kubernetes_gave_them() {
+fn bodies_are_decoded_as_by_kubernetes() {
     let recorded = parse(include_str!("recorded/shapes.json"));
     let schema = compile(recorded["schema"].clone());
     for case in recorded["cases"].as_array().unwrap() {
@@ -79,7 +79,7 @@ fn bodies_take_the_shape_that_kubernetes_gave_them() {
 }
 
 #[test]
-fn texts_have_the_formats_that_kubernetes_found() {
+fn formats_are_validated_as_by_kubernetes() {
     for (name, texts) in &object(parse(include_str!("recorded/formats.json"))) {
         let format = Format::named(name);
         for (kind, fits) in [("good", true), ("bad", false)] {

@@ -27,7 +27,7 @@ fn without_type_numbers(text: &str) -> String {
 }
 
 #[test]
-fn rules_of_definitions_are_refused_in_the_words_of_kubernetes() {
+fn rules_of_crds_are_refused_with_the_messages_of_kubernetes() {
     for case in recorded(include_str!("recorded/definitions.json")) {
         let schema = Structural::compile(&case["schema"], false);
         let expected: Vec<_> = texts(&case["errors"]).into_iter().map(without_type_numbers).collect();
@@ -58,7 +58,7 @@ fn rules_of_definitions_are_refused_in_the_words_of_kubernetes() {
 }
 
 #[test]
-fn objects_are_judged_as_kubernetes_judges_them() {
+fn objects_are_validated_by_rules_as_in_kubernetes() {
     for case in recorded(include_str!("recorded/objects.json")) {
         let schema = Structural::compile(&case["schema"], false);
         let rules = Rules::compile(schema.root()).expect("every recorded schema has rules");
