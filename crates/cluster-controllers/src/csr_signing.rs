@@ -1,5 +1,5 @@
-//! The certificatesigningrequest-signing controller: signs approved requests for client certificates. Those of kubelets are left to other
-//! signers: there are no nodes.
+//! The certificatesigningrequest-signing controller: signs approved requests for client certificates. Kubelet
+//! certificates are left to other signers: there are no nodes.
 
 use std::time::{Duration, SystemTime};
 
@@ -24,7 +24,7 @@ const CLIENTS: &str = "kubernetes.io/kube-apiserver-client";
 const LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const SHORTEST: Duration = Duration::from_secs(10 * 60);
 
-/// A request, as far as it counts.
+/// The fields of a CertificateSigningRequest that this controller reads.
 #[derive(Debug, Deserialize)]
 struct SigningRequest {
     spec: Spec,
@@ -56,9 +56,9 @@ struct Status {
 #[derive(Debug, PartialEq)]
 enum Step {
     Nothing,
-    /// Sign it, for so long.
+    /// Sign it with these usages and this lifetime.
     Sign(Vec<KeyUsage>, Duration),
-    /// Say that it is never signed, and why.
+    /// Set the condition `Failed` with this message.
     Refuse(String),
 }
 
@@ -107,7 +107,7 @@ impl Signing {
     }
 }
 
-/// A request, whole and as far as it counts.
+/// A request as JSON and parsed.
 struct Observed {
     object: Value,
     request: SigningRequest,
@@ -150,13 +150,14 @@ impl Reconciler for Signing {
                 Err(why) => refuse(&mut object, &why),
             },
         }
-        // The role of this controller allows the update of a status as a whole, with the version that was read.
+        // The RBAC role of this controller allows only an update of the whole status, with the resource version that
+        // was read.
         self.objects().replace_subresource::<Value>("status", &key.name, &object).await?;
         Ok(Outcome::Done)
     }
 }
 
-/// The certificate as a status has it.
+/// The certificate in base64, for the status.
 fn signed(
     signer: &Signer,
     request: &SigningRequest,
@@ -168,7 +169,7 @@ fn signed(
     Ok(STANDARD.encode(signer.client(&parsed, usages, SystemTime::now(), lifetime)?))
 }
 
-/// The conditions of a request that is never signed.
+/// The conditions of a request that cannot be signed.
 fn refused(request: &SigningRequest, why: &str, now: Timestamp) -> Value {
     let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let failed = json!({

@@ -1,4 +1,4 @@
-//! The types that the controllers read and write.
+//! The resources that the controllers read and write.
 
 use controller::ResourceKind;
 

@@ -1,18 +1,18 @@
-//! The finalizer that keeps PersistentVolumes and PersistentVolumeClaims while they are used.
+//! The protection finalizers of PersistentVolumes and PersistentVolumeClaims in use.
 
 use serde_json::{Value, json};
 
 use super::views::Metadata;
 use controller::{Objects, Result};
 
-/// The decision about the finalizer.
+/// The decision about a protection finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is right as it is.
+    /// The finalizer is correct.
     Nothing,
-    /// It was never set.
+    /// The finalizer is missing.
     Add,
-    /// The object goes unless something uses it.
+    /// The object is being deleted: remove the finalizer unless the object is in use.
     RemoveIfUnused,
 }
 
@@ -26,14 +26,14 @@ pub(super) fn decide(object: &Metadata, finalizer: &str) -> Step {
     }
 }
 
-/// Does it, to the state that the object has now.
+/// Executes the step on the present state of the object.
 pub(super) async fn execute(objects: &Objects, name: &str, finalizer: &str, step: Step) -> Result<()> {
     if step == Step::Nothing {
         return Ok(());
     }
     let Some(mut object) = objects.get::<Value>(name).await? else { return Ok(()) };
     let metadata: Metadata = serde_json::from_value(object["metadata"].clone())?;
-    // The decision was about an earlier state: an object that has changed its mind comes by again.
+    // The decision was about an older state: the change adds the key again.
     if decide(&metadata, finalizer) != step {
         return Ok(());
     }

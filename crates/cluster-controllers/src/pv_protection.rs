@@ -1,4 +1,4 @@
-//! The persistentvolume-protection controller: keeps PersistentVolumes while claims are bound to them.
+//! The persistentvolume-protection controller: keeps PersistentVolumes while a claim is bound to them.
 
 use controller::{
     Context, Controller, ListWatch, ObjectKey, Objects, Outcome, ReconcileKey, Reconciler, Result,
@@ -14,7 +14,7 @@ use crate::views::Metadata;
 
 const FINALIZER: &str = "kubernetes.io/pv-protection";
 
-/// A volume, as far as it counts.
+/// The fields of a PersistentVolume that this controller reads.
 #[derive(Deserialize)]
 struct Volume {
     metadata: Metadata,

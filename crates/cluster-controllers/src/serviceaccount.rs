@@ -14,7 +14,7 @@ use crate::views::There;
 
 const ACCOUNT: &str = "default";
 
-/// The part of a namespace that matters.
+/// The fields of a Namespace that this controller reads.
 #[derive(Deserialize)]
 pub(super) struct Namespace {
     #[serde(default)]
@@ -28,7 +28,7 @@ struct NamespaceStatus {
 }
 
 impl Namespace {
-    /// Whether objects can be made in it.
+    /// Whether objects can be created in it.
     pub fn is_active(&self) -> bool {
         self.status.phase == "Active"
     }
@@ -49,7 +49,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = St
 
 struct ServiceAccounts {
     client: Client,
-    /// Those with the name in question.
+    /// The ServiceAccounts named `default`.
     accounts: Cache<There>,
 }
 

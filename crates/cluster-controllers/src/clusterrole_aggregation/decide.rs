@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::views::or_default;
 
-/// A role, as far as it counts.
+/// The fields of a ClusterRole that this controller reads.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Role {
@@ -35,7 +35,7 @@ struct Aggregation {
     cluster_role_selectors: Vec<LabelSelector>,
 }
 
-/// One rule; a list that is missing is an empty one.
+/// A rule; a missing list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Rule {
@@ -51,8 +51,8 @@ pub(super) struct Rule {
     non_resource_urls: Vec<String>,
 }
 
-/// The roles whose rules have to change, with those that they have to get. Roles may be made of roles that are made of others, so that
-/// all of it is done again until nothing changes any more.
+/// The ClusterRoles with changed rules. Aggregated roles may select each other, so that this repeats until nothing
+/// changes.
 pub(super) fn decide(mut roles: Vec<Role>) -> Vec<Role> {
     roles.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut changed = BTreeSet::new();
@@ -74,7 +74,7 @@ pub(super) fn decide(mut roles: Vec<Role>) -> Vec<Role> {
     whole.map(|(_, role)| role).collect()
 }
 
-/// The rules of all roles that one selects; `None` if it aggregates none, or its selector is invalid.
+/// The rules of all roles that `role` selects; `None` if it aggregates none, or its selector is invalid.
 fn collected(role: &Role, all: &[Role]) -> Option<Vec<Rule>> {
     let mut rules: Vec<Rule> = Vec::new();
     for selector in &role.aggregation_rule.as_ref()?.cluster_role_selectors {
@@ -108,7 +108,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Names and verbs of the roles that change.
+    /// Names and verbs of the changed roles.
     fn changed(roles: Vec<Role>) -> Vec<(String, Vec<String>)> {
         let verbs = |rules: Vec<Rule>| rules.into_iter().flat_map(|rule| rule.verbs).collect();
         decide(roles).into_iter().map(|role| (role.metadata.name, verbs(role.rules))).collect()

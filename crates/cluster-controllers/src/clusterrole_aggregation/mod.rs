@@ -1,4 +1,4 @@
-//! The clusterrole-aggregation controller: writes the rules of ClusterRoles that aggregate others.
+//! The clusterrole-aggregation controller: writes the rules of aggregated ClusterRoles.
 
 mod decide;
 
@@ -15,7 +15,7 @@ use crate::views::There;
 
 const NAME: &str = "clusterrole-aggregation-controller";
 
-/// The controller. Roles are few and change seldom: all are decided about as one, and none is remembered.
+/// The controller. Roles are few and change rarely: one key stands for all of them, and none is cached.
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ()> + use<>> {
     let client = &setup.client;
     Controller::new(NAME, Roles { client: client.clone() }).watch::<There, _>(
@@ -38,7 +38,7 @@ impl Roles {
 impl Reconciler for Roles {
     type Key = ();
     type Observed = Vec<Role>;
-    /// The roles whose rules have to change.
+    /// The roles with changed rules.
     type Step = Vec<Role>;
 
     async fn observe(&self, (): &(), _: &Context<()>) -> Result<Option<Vec<Role>>> {

@@ -1,4 +1,4 @@
-//! Budgets without a server.
+//! Decisions about PodDisruptionBudgets.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ use crate::service_endpoints::trigger::Seen;
 use crate::service_endpoints::view::{Pod, Service};
 use crate::service_endpoints::{ENDPOINTS, PODS, SERVICES, fitting, selected};
 
-/// Services that are looked at side by side.
+/// The number of Services that are reconciled concurrently.
 const WORKERS: usize = 5;
 
 struct Packing {
@@ -30,7 +30,7 @@ struct Packing {
     seen: Mutex<HashMap<ObjectKey, Seen>>,
 }
 
-/// The controller of Endpoints.
+/// The controller.
 pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     let (services, pods) = (Cache::<Service>::default(), Cache::<Pod>::default());
@@ -50,7 +50,7 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
             fitting(&of_pods, delta.old.into_iter().chain([delta.object]))
         })
         .watch::<Endpoints, _>(&setup.informers, ListWatch::all(ENDPOINTS).metadata_only(), move |delta| {
-            // Those that are gone are made again; those that a Service has left behind are deleted.
+            // Deleted Endpoints are created again; Endpoints without a Service are deleted.
             let has_service = of_endpoints.get(delta.key).is_some();
             let is_left = !has_service && is_own(delta.object);
             let concerns = if delta.is_deleted { has_service } else { is_left };
@@ -65,9 +65,9 @@ fn is_own(endpoints: &Endpoints) -> bool {
 }
 
 enum Observed {
-    /// Endpoints whose Service is gone.
+    /// Endpoints without a Service.
     Left(Endpoints),
-    /// A Service that selects Pods.
+    /// A Service with a selector.
     Service {
         service: Arc<Service>,
         pods: Vec<Arc<Pod>>,
@@ -140,7 +140,7 @@ impl Packing {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The Endpoints that a Service has left behind, if it is really gone.
+    /// Endpoints without a Service, after a check that the Service does not exist.
     async fn left(&self, key: &ObjectKey) -> Result<Option<Observed>> {
         let services = Objects::new(&self.client, &SERVICES.resource(), key.namespace());
         let Some(endpoints) = self.objects(key).get::<Endpoints>(&key.name).await? else { return Ok(None) };

@@ -22,12 +22,12 @@ use crate::service_endpoints::trigger::Seen;
 use crate::service_endpoints::view::{Pod, Service};
 use crate::service_endpoints::{NODES, PODS, SERVICES, SLICES, fitting, selected};
 
-/// Services that are looked at side by side.
+/// The number of Services that are reconciled concurrently.
 const WORKERS: usize = 5;
-/// The name that events of this controller have.
+/// The reporter of this controller's events.
 const REPORTER: &str = "endpoint-slice-controller";
 
-/// Where a node is.
+/// The zone of a Node.
 #[derive(Default, Deserialize, PartialEq)]
 struct Node {
     metadata: NodeMetadata,
@@ -52,12 +52,12 @@ struct Publishing {
     nodes: Cache<Node>,
     slices: OwnSlices,
     seen: Mutex<HashMap<ObjectKey, Seen>>,
-    /// The last event about Pods that were left out, by Service.
+    /// The last event about skipped Pods, by Service.
     told: Mutex<HashMap<ObjectKey, Vec<String>>>,
     recorder: Recorder,
 }
 
-/// The controller of EndpointSlices.
+/// The controller.
 pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     let (services, pods) = (Cache::<Service>::default(), Cache::<Pod>::default());
@@ -99,7 +99,7 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
         .workers(WORKERS)
 }
 
-/// A Service with everything that its slices depend on.
+/// A Service with the inputs of a decision.
 struct Observed {
     service: Arc<Service>,
     pods: Vec<Arc<Pod>>,
@@ -162,7 +162,7 @@ impl Publishing {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells people which Pods are left out, if it is not what they were told before.
+    /// Records an event about skipped Pods, unless it is the same as the last one.
     async fn tell(&self, key: &ObjectKey, uid: &str, left_out: Vec<String>) {
         let message = match left_out.as_slice() {
             [] => {

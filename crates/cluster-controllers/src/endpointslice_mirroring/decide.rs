@@ -1,4 +1,4 @@
-//! From Endpoints that somebody else writes to slices, for a Service that selects no Pods.
+//! EndpointSlices that mirror the Endpoints of a Service without a selector.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::service_endpoints::objects::{
 };
 use crate::service_endpoints::view::{Texts, parse_address};
 
-/// The name that slices of this controller have in the label of their controller.
+/// The value of the label `managed-by` for this controller.
 pub const CONTROLLER: &str = "endpointslicemirroring-controller.k8s.io";
-/// How many addresses of a subset are mirrored.
+/// The maximum number of mirrored addresses of a subset.
 const FULL: usize = 1000;
-/// The label of Endpoints that stay alone.
+/// The label of Endpoints that are not mirrored.
 const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 /// The annotation of `kubectl apply`.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Decides about the slices that this controller made for Endpoints; there are none to mirror without a Service that selects
-/// nothing.
+/// Decides about the mirrored slices of Endpoints; `endpoints` is `None` if there is nothing to mirror, such as without
+/// a Service or with a selector.
 pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
     let has = |texts: &Option<Texts>, key: &str, value: Option<&str>| {
         let found = texts.as_ref().and_then(|texts| texts.get(key)).map(String::as_str);
@@ -57,10 +57,10 @@ pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
     steps.chain(delete.into_iter().map(|slice| Step::Delete(slice.clone()))).collect()
 }
 
-/// An address type and the ports.
+/// Address type and ports.
 type Group = (&'static str, Vec<Port>);
 
-/// The subsets to mirror, without those that are empty.
+/// The subsets to mirror, without empty ones.
 fn wanted(endpoints: &Endpoints) -> BTreeMap<Group, (Vec<Port>, Wanted)> {
     let mut groups: BTreeMap<Group, (Vec<Port>, Wanted)> = BTreeMap::new();
     for subset in repack(&endpoints.subsets) {
@@ -85,7 +85,7 @@ fn port(port: &SubsetPort) -> Port {
     }
 }
 
-/// An address as an endpoint, with its address type; what is no address is not mirrored.
+/// An address as an endpoint, with its address type; invalid addresses are not mirrored.
 fn endpoint(address: &Address, ready: bool) -> Option<(&'static str, Endpoint)> {
     let ip = parse_address(&address.ip)?;
     let endpoint = Endpoint {
@@ -99,7 +99,7 @@ fn endpoint(address: &Address, ready: bool) -> Option<(&'static str, Endpoint)> 
     Some((if ip.is_ipv6() { "IPv6" } else { "IPv4" }, endpoint))
 }
 
-/// Whether a slice says what it should.
+/// Whether a slice is up to date.
 fn is_right(slice: &Slice, endpoints: &Endpoints, wanted: &Wanted) -> bool {
     let has_all = slice.endpoints.len() == wanted.len();
     let is_wanted = |endpoint: &Endpoint| {
@@ -147,7 +147,7 @@ fn new_slice(endpoints: &Endpoints, family: &str, ports: Vec<Port>, wanted: Want
     Slice { metadata, address_type: family.to_owned(), endpoints, ports }
 }
 
-/// Slices that would be deleted take the place of those that would be made.
+/// Reuses slices to delete for slices to create.
 fn use_again(create: &mut Vec<Slice>, update: &mut Vec<Slice>, delete: &mut Vec<&Slice>) {
     let new = std::mem::take(create);
     for slice in new {

@@ -1,4 +1,5 @@
-//! The endpointslice-mirroring controller: watches Endpoints that another client writes, and mirrors them to EndpointSlices.
+//! The endpointslice-mirroring controller: watches Endpoints that other clients write, and mirrors them to
+//! EndpointSlices.
 
 pub(crate) mod decide;
 
@@ -19,10 +20,10 @@ use crate::service_endpoints::own_slices::OwnSlices;
 use crate::service_endpoints::view::Texts;
 use crate::service_endpoints::{ENDPOINTS, SERVICES, SLICES};
 
-/// Endpoints that are looked at side by side.
+/// The number of Endpoints that are reconciled concurrently.
 const WORKERS: usize = 5;
 
-/// Whether a Service selects Pods.
+/// Whether a Service has a selector.
 #[derive(Default, Deserialize, PartialEq)]
 struct Selecting {
     #[serde(default)]
@@ -47,7 +48,7 @@ struct Copying {
     slices: OwnSlices,
 }
 
-/// The controller that mirrors Endpoints.
+/// The controller.
 pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     let (services, own_slices) = (Cache::<Selecting>::default(), OwnSlices::default());
@@ -70,7 +71,7 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
         .workers(WORKERS)
 }
 
-/// Endpoints that are to be mirrored, and the slices that mirror them.
+/// The Endpoints to mirror, and the slices that mirror them.
 struct Observed {
     endpoints: Option<Endpoints>,
     slices: Vec<Arc<Slice>>,

@@ -1,4 +1,4 @@
-//! When events have been there for long enough.
+//! The expiry of events.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::views::or_default;
 
-/// An event, as far as it counts.
+/// The fields of an Event that this controller reads.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     pub metadata: Metadata,
@@ -25,7 +25,7 @@ pub(super) struct Metadata {
     managed_fields: Vec<Write>,
 }
 
-/// When somebody last wrote some of the fields.
+/// The time of a field manager's last write.
 #[derive(Debug, Deserialize)]
 struct Write {
     time: Option<Timestamp>,
@@ -34,16 +34,16 @@ struct Write {
 /// The decision about an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Its time is over.
+    /// It has expired.
     Delete,
-    /// Its time will be over then.
+    /// It expires at this time.
     KeepUntil(Timestamp),
 }
 
-/// Decides about an event that expires so long after it was last written.
+/// Decides about an event that expires `ttl` after its last write.
 pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> Step {
     let written = event.managed_fields.iter().filter_map(|write| write.time);
-    // An event without any time was not created by a server: it expires with the new ones.
+    // A server always sets a time; an event without any expires with the new ones.
     let last = written.chain(event.creation_timestamp).max().unwrap_or(now);
     match last.checked_add(ttl) {
         Ok(end) if end <= now => Step::Delete,
@@ -52,7 +52,7 @@ pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> Step {
     }
 }
 
-/// When to look again. Not for each event: those of one sixtieth of their life go together.
+/// The time until the next pass. Events that expire within a sixtieth of the TTL are deleted together.
 pub(super) fn next_look(first_end: Timestamp, ttl: Duration, now: Timestamp) -> Duration {
     let wait = Duration::try_from(first_end.duration_since(now)).unwrap_or_default();
     wait.max(ttl / 60)

@@ -1,7 +1,8 @@
-//! Deletes events some time after they were last written. kube-apiserver leaves that to etcd.
+//! Deletes events some time after their last write. kube-apiserver leaves that to etcd.
 //!
-//! No event is cached. While there are events, all are listed page by page when the first of them expires; while there is none, an informer
-//! waits for one. A pass deletes while it lists, so that it is no `Reconciler`: all events at once may not fit into memory.
+//! No event is cached. While there are events, all are listed page by page when the first of them expires; while there
+//! are none, an informer waits for one. A pass deletes while it lists, so that it is not a `Reconciler`: all events at
+//! once may not fit into memory.
 
 mod decide;
 
@@ -21,15 +22,15 @@ use self::decide::{Event, Metadata, Step, decide, next_look};
 use crate::kinds::EVENTS;
 use crate::views::There;
 
-/// Events that are deleted at once.
+/// The number of concurrent deletions.
 const AT_ONCE: usize = 16;
 /// The watch that runs while there are no events.
 const FIRST: &str = "the first event";
 
-/// Deletes events so long after their last write, until a stop is requested.
+/// Deletes events `ttl` after their last write, until a stop is requested.
 ///
 /// # Errors
-/// The informer of events panicked: without it the first event after a while without any would stay.
+/// The informer of events panicked: without it the first event after an idle period would stay.
 pub async fn expiry(
     client: Client,
     ttl: Duration,
@@ -68,7 +69,7 @@ impl ReconcileKey for Expiry {
 }
 
 impl Expiry {
-    /// Deletes what has to go. The time at which the first of the others has to.
+    /// Deletes expired events. Returns the expiry of the first remaining one.
     async fn pass(&self, now: Timestamp) -> Result<Option<Timestamp>> {
         let events = Objects::new(&self.client, &EVENTS.resource(), None);
         let mut first: Option<Timestamp> = None;
@@ -87,7 +88,7 @@ impl Expiry {
         Ok(first)
     }
 
-    /// Deletes an event, unless it has been written since.
+    /// Deletes an event, unless it was written in the meantime.
     async fn delete(&self, event: Metadata) -> Result<()> {
         let events = Objects::new(&self.client, &EVENTS.resource(), Some(&event.namespace));
         let preconditions =

@@ -1,4 +1,4 @@
-//! Requests about owners, and the writes to objects.
+//! Lookups of owners, and the writes to objects.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,14 +14,14 @@ use super::{Collector, Key};
 use controller::events::Reference;
 use controller::{Context, Error, Objects, Result};
 
-/// How often a change is tried that others interfere with.
+/// The number of attempts of a write that conflicts.
 const ATTEMPTS: usize = 5;
-/// Dependents that are let go side by side.
+/// The number of dependents that are orphaned concurrently.
 const SIDE_BY_SIDE: usize = 32;
-/// Absent owners that are remembered.
+/// The size of the cache of absent owners.
 const REMEMBERED: usize = 1000;
 
-/// Owners that were asked for and are not there. A uid does not come back.
+/// The cache of absent owners. A uid does not come back.
 #[derive(Default)]
 pub(super) struct Absences(Mutex<HashSet<(Arc<Coordinates>, Box<str>)>>);
 
@@ -48,7 +48,7 @@ impl Node {
 }
 
 impl Collector {
-    /// Looks whether an owner is there that dependents name, and at them if it is not.
+    /// Looks up an owner that was not observed, and enqueues its dependents if it is absent.
     pub(super) async fn look_for_owner(&self, id: Uid, context: &Context<Key>) -> Result<()> {
         let (owner, dependent) = match self.graph().any_dependent(id) {
             Some((owner, dependent)) => (owner, dependent.clone()),
@@ -61,9 +61,9 @@ impl Collector {
         Ok(())
     }
 
-    /// The state of an owner that an object names; `None` if the object can have no such owner.
+    /// The state of an owner of an object; `None` if the reference is invalid.
     async fn standing(&self, id: Uid, owner: &Arc<Coordinates>, object: &Node) -> Result<Option<Standing>> {
-        // Before anything that is known of the uid: whatever becomes of that object, it was never the owner of this one.
+        // This check comes first: a namespaced object never owns a cluster-scoped one, whatever its state.
         if object.namespace.is_empty() && self.is_namespaced(owner, object).await? {
             return Ok(None);
         }
@@ -102,7 +102,7 @@ impl Collector {
         }))
     }
 
-    /// Whether an object of the cluster names an owner in a namespace. If that is there, people are told once.
+    /// Whether a cluster-scoped object refers to a namespaced owner. If the owner exists, an event is recorded once.
     async fn is_namespaced(&self, owner: &Arc<Coordinates>, object: &Node) -> Result<bool> {
         let served = self.served();
         let of = served.kind(&owner.api_version, &owner.kind).filter(|of| of.is_namespaced);
@@ -113,7 +113,7 @@ impl Collector {
         Ok(of.is_some())
     }
 
-    /// Says so if an owner is in another namespace than the object that names it.
+    /// Records an event if an owner is in another namespace than the object.
     async fn report_if_elsewhere(
         &self,
         owner: &Coordinates,
@@ -141,13 +141,13 @@ impl Collector {
         Ok(())
     }
 
-    /// Decides about an object with owners, and does it.
+    /// Decides about an object with owners, and executes the step.
     pub(super) async fn collect(&self, id: Uid, node: &Node) -> Result<()> {
         let mut standings = Vec::with_capacity(node.owners.len());
         for owner in &node.owners {
             match self.standing(owner.id, &owner.at, node).await? {
                 Some(standing) => standings.push(standing),
-                // Such a reference is an error that no other look resolves.
+                // A later lookup would not make the reference valid.
                 None => return Ok(()),
             }
         }
@@ -187,8 +187,8 @@ impl Collector {
         }
     }
 
-    /// Deletes an object as it was when it was decided about; if only other things than its owners have changed since, as
-    /// it is now.
+    /// Deletes an object with the resource version of the decision as precondition; after a conflict with its present
+    /// one, if the owner references are unchanged.
     async fn delete(&self, node: &Node, propagation: Propagation) -> Result<()> {
         let objects = node.objects(self);
         let mut version = node.resource_version.to_string();
@@ -217,7 +217,7 @@ impl Collector {
         Err(Error::other("it changes all the time"))
     }
 
-    /// Lets an owner go if no dependent holds it up; else looks at those that do.
+    /// Removes the foreground finalizer if no dependent blocks the owner; otherwise enqueues the blocking dependents.
     pub(super) async fn end_foreground(&self, id: Uid, node: &Node, context: &Context<Key>) -> Result<()> {
         let blocking = self.graph().blocking(id);
         if blocking.is_empty() {
@@ -228,7 +228,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Takes an owner out of its dependents, then lets it go.
+    /// Removes an owner from its dependents, then its orphan finalizer.
     pub(super) async fn orphan(&self, id: Uid, node: &Node) -> Result<()> {
         let dependents: Vec<Node> = {
             let graph = self.graph();
@@ -241,7 +241,7 @@ impl Collector {
         self.remove_finalizer(node, ORPHAN).await
     }
 
-    /// Changes or takes away references to owners.
+    /// Changes or removes owner references.
     async fn change_owners(&self, node: &Node, change: impl Fn(Value) -> Option<Value>) -> Result<()> {
         self.change(node, |metadata| {
             let old = metadata["ownerReferences"].as_array()?;
@@ -260,7 +260,7 @@ impl Collector {
         .await
     }
 
-    /// Changes the metadata of an object as it is now, if it is still there and there is something to change.
+    /// Patches the metadata of the present object, if it exists and there is a change.
     async fn change(&self, node: &Node, change: impl Fn(&Value) -> Option<Value>) -> Result<()> {
         let objects = node.objects(self);
         for _ in 0..ATTEMPTS {

@@ -1,8 +1,10 @@
-//! The garbage-collector controller: deletes objects whose owners are gone, and finalizes owners that wait for their dependents.
+//! The garbage-collector controller: deletes objects whose owners are gone, and finalizes owners that wait for their
+//! dependents.
 //!
-//! The metadata of all types is watched, but only objects with owners are cached, and those that wait. That an owner is gone is known from its
-//! deletion, or asked for: no object is deleted whose owner may exist. A deletion names the object's uid and the version that the decision was
-//! made about. One key may need many requests about owners, of which the first that answers decides: this is no `Reconciler`.
+//! The metadata of all types is watched, but only objects with owners and waiting objects are cached. The absence of an
+//! owner is known from its observed deletion or from a lookup: no object is deleted whose owner may exist. A deletion
+//! has the uid and the resource version of the decision as preconditions. One key may need many lookups of owners, of
+//! which the first conclusive one decides: this is not a `Reconciler`.
 
 mod decide;
 mod execute;
@@ -41,20 +43,20 @@ const API_SERVICES: ResourceKind = ResourceKind {
     kind: "APIService",
     plural: "apiservices",
 };
-/// Objects that are decided about side by side: the more deletions share a commit, the less each costs. It is half of the writes that
-/// a server takes at a time (`--max-mutating-requests-inflight`), so that others are not sent away.
+/// The number of objects that are processed concurrently: the more deletions share a commit, the less each costs. Half
+/// of `--max-mutating-requests-inflight`, so that requests of other clients are not rejected.
 const WORKERS: usize = 96;
-/// Changes of types within this time are looked at together.
+/// Changes of CRDs and APIServices within this time are handled together.
 const SETTLE: Duration = Duration::from_millis(50);
-/// How long to wait for the first reading of all types before trying later.
+/// The time to wait for the initial lists of all types; after that the key is retried later.
 const SYNC_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The unit of reconciling.
+/// A key of the work queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// The resources that the server serves.
     Types,
-    /// An owner that was not seen: does it exist?
+    /// An owner that was not observed and must be looked up.
     Owner(Uid),
     /// An object with owners, or one that waits for its dependents.
     Object(Uid),
@@ -95,25 +97,25 @@ struct Collector {
     recorder: Recorder,
 }
 
-/// The types as they were when they were last asked for.
+/// The result of the last discovery.
 #[derive(Default)]
 struct Types {
     served: Arc<Discovery>,
-    /// Those that are watched, by the path of their collection.
+    /// The watched types, by the path of their collection.
     watched: HashMap<String, Watched>,
-    /// The keys to add when there are other types: their owners are of a type that is not served.
+    /// Keys of objects with an owner of an unserved type, to add after the next change of types.
     waiting: HashSet<Key>,
 }
 
-/// A type that is watched.
+/// A watched type.
 struct Watched {
     of: Arc<ServedResource>,
-    /// Whether everything has been heard that there was to say of its objects: the server does not have it any more.
+    /// Whether the informer has ended: the server no longer serves the type.
     is_over: Arc<AtomicBool>,
 }
 
 impl Types {
-    /// A look that needs a type comes again when there are other types, which may be so already.
+    /// Retries a key that needs an unserved type after the next change of types, which may already have happened.
     fn wait_for(&mut self, key: Key, api_version: &str, kind: &str) -> Outcome {
         if self.served.kind(api_version, kind).is_some() {
             return Outcome::RequeueAfter(Duration::ZERO);
@@ -178,13 +180,13 @@ impl Collector {
         Arc::clone(&self.types().served)
     }
 
-    /// Waits for the lists of all types: only then the dependents of an object are known.
+    /// Waits for the initial lists of all types: only then the dependents of an object are known.
     async fn all_types_read(&self, context: &Context<Key>) -> Result<()> {
         let read = tokio::time::timeout(SYNC_PATIENCE, context.subscriptions.synced()).await;
         read.map_err(|_| Error::other("not all types have been read yet"))
     }
 
-    /// SharedInformers the types that have come, and forgets those that are gone.
+    /// Starts informers of new types, and drops those of removed ones.
     async fn look_for_types(&self, context: &Context<Key>) -> Result<()> {
         let served = Arc::new(Discovery::fetch(&self.client).await?);
         let mut types = self.types();
@@ -194,7 +196,7 @@ impl Collector {
             served.preferred().filter(|of| is_collected(of)).map(|of| (of.path(None), of)).collect();
         let is_complete = served.failures.is_empty();
         types.watched.retain(|path, watched| {
-            // Its watch tells when it has heard of the last of its objects.
+            // The informer reports when it has removed the last object.
             let stays = wanted.contains_key(path) || !is_complete || !watched.is_over.load(Ordering::Acquire);
             if !stays {
                 context.subscriptions.remove(path);
@@ -222,18 +224,18 @@ impl Collector {
     }
 }
 
-/// Events come and go in masses, by time: nobody owns them.
+/// Events are excluded: they are many, expire by time, and have no dependents.
 fn is_collected(of: &ServedResource) -> bool {
     of.supports(&["delete", "list", "watch"]) && of.resource.plural != "events"
 }
 
-/// Keeps the objects of one type in the graph.
+/// The event handler that keeps the objects of one type in the graph.
 struct Follower {
     graph: Arc<Mutex<Graph>>,
     queue: WorkQueue<Key>,
     of: Arc<ServedResource>,
     is_over: Arc<AtomicBool>,
-    /// How often all objects have been read.
+    /// The number of lists so far.
     reading: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Tables: the keys that events add, and the decisions about objects.
+//! Tables: the keys that events enqueue, and the decisions about objects.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn reference(uid: &str, is_blocking: bool) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": is_blocking})
 }
 
-/// A graph that sees objects with these metadata.
+/// A graph and the objects that it observes.
 #[derive(Default)]
 struct World {
     graph: Graph,
@@ -46,12 +46,12 @@ impl World {
         self.graph.seen(&maps(), metadata, reading)
     }
 
-    /// An object with an owner.
+    /// Adds an object with an owner.
     fn dependent(&mut self, uid: &str, is_blocking: bool) -> Vec<Key> {
         self.seen(uid, json!({"ownerReferences": [reference(OWNER, is_blocking)]}))
     }
 
-    /// The owner begins to wait.
+    /// Starts the deletion of the owner.
     fn waits(&mut self, finalizer: &str) -> Vec<Key> {
         self.seen(OWNER, json!({"finalizers": [finalizer], "deletionTimestamp": "2026-01-01T00:00:00Z"}))
     }
@@ -98,7 +98,7 @@ fn who_joins_the_dependents_of_an_owner_that_was_not_found_is_looked_at() {
     let mut world = World::default();
     assert_eq!(world.dependent("a", false), [owner()]);
     assert_eq!(world.graph.missed(Uid::of(OWNER)), [object("a")]);
-    // The first is still there: it has another owner, and loses this one in a moment.
+    // The first dependent still exists: it has another owner, and loses this one in a moment.
     assert_eq!(world.dependent("b", false), [object("b")]);
     assert_eq!(world.dependent("b", false), [], "nothing new");
 }

@@ -1,4 +1,4 @@
-//! When a token may go that an account got by itself, in times when accounts did, and that nobody uses.
+//! The decision about an auto-generated service account token that is not used.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::views::{Metadata, or_default};
 
-/// The day on which a token was used last.
+/// The label with the day of a token's last use.
 pub(super) const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
-/// The day from which on it is refused.
+/// The label with the day from which a token is invalid.
 pub(super) const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
-/// An account, as far as it counts.
+/// The fields of a ServiceAccount that this controller reads.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Account {
     pub metadata: Metadata,
@@ -30,31 +30,31 @@ struct Named {
 /// The other objects that the decision depends on.
 #[derive(Clone, Debug)]
 pub(super) struct Surroundings {
-    /// The day since when the use of tokens is noted, as it is written.
+    /// The day since which the use of tokens is tracked, as stored.
     pub since: Option<String>,
-    /// The account that the Secret is for.
+    /// The ServiceAccount of the Secret.
     pub account: Option<Account>,
-    /// Whether a Pod names the Secret.
+    /// Whether a Pod refers to the Secret.
     pub is_mounted: bool,
 }
 
 /// The decision about a Secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing, before this time.
+    /// Nothing to do before this time.
     Wait(Timestamp),
-    /// Nothing, before the Secret changes.
+    /// Nothing to do before the Secret changes.
     Keep,
-    /// Nothing, as long as other objects stay as they are.
+    /// Nothing to do while other objects keep it; check again later.
     KeepForNow,
-    /// Refuse it from this day on.
+    /// Invalidate it from this day on.
     Refuse(String),
     /// Delete it.
     Delete,
 }
 
-/// The first time at which a token may have had its time, as far as the Secret itself says. `None` if it goes anyway, or nobody can
-/// read when it was used.
+/// The first time at which a token may have expired by its own labels. `None` if it is being deleted, or its labels are
+/// malformed.
 pub(super) fn due(secret: &Metadata, period: SignedDuration) -> Option<Timestamp> {
     let made = secret.creation_timestamp.filter(|_| secret.deletion_timestamp.is_none())?;
     let mut due = made.checked_add(period).and_then(|time| time.checked_add(1.second())).ok()?;
@@ -80,7 +80,7 @@ pub(super) fn decide(
     if now < noted {
         return Step::Wait(noted);
     }
-    // A Secret that its account does not list was created by hand, and is deleted by hand.
+    // A Secret that its ServiceAccount does not list was created manually, and is not cleaned up.
     let names_it = |account: &Account| account.secrets.iter().any(|named| named.name == secret.name);
     if around.is_mounted || !around.account.as_ref().is_some_and(names_it) {
         return Step::KeepForNow;
@@ -96,13 +96,13 @@ fn day(text: &str) -> Option<Date> {
     Date::strptime("%Y-%m-%d", text).ok().filter(|date| date.to_string() == text)
 }
 
-/// When a whole period is over that began with the end of a day.
+/// The end of a period that begins with the end of a day.
 fn behind(day: Date, period: SignedDuration) -> Option<Timestamp> {
     let end = day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();
     end.checked_add(period).ok()
 }
 
-/// Whether a text stands anywhere in a value.
+/// Whether a text occurs anywhere in a value.
 pub(super) fn mentions(value: &Value, text: &str) -> bool {
     match value {
         Value::String(known) => known == text,

@@ -1,8 +1,8 @@
-//! The legacy-serviceaccount-token-cleaner controller: invalidates auto-generated token Secrets that were not used for long, and deletes
-//! them later.
+//! The legacy-serviceaccount-token-cleaner controller: invalidates auto-generated token Secrets that were not used for
+//! long, and deletes them later.
 //!
-//! A Secret is reconciled when it changes and when its time may be over. One that is kept because of other objects is reconciled again a day
-//! later: Pods and accounts are not watched for the sake of Secrets that hardly exist any more.
+//! A Secret is reconciled when it changes and when it may have expired. One that is kept because of other objects is
+//! reconciled again a day later: Pods and ServiceAccounts are not watched for Secrets that hardly exist any more.
 
 mod decide;
 
@@ -24,9 +24,9 @@ use crate::serviceaccount_token::account;
 use crate::views::{Bare, Metadata, There, wait_until};
 use crate::{Settings, Setup};
 
-/// Where the server says since when it notes the use of tokens.
+/// The ConfigMap with the day since which the server tracks the use of tokens.
 const TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
-/// How long a token may be unused where nobody says.
+/// The default time after which an unused token is invalidated.
 const A_YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -62,7 +62,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
 }
 
 struct Cleaner {
-    /// May change and delete Secrets.
+    /// A client that may update and delete Secrets.
     client: Client,
     reader: Client,
     settings: Arc<Settings>,
@@ -71,7 +71,7 @@ struct Cleaner {
 struct Observed {
     secret: Metadata,
     period: SignedDuration,
-    /// The other objects that count; they are read only for a Secret that is due.
+    /// The other objects that the decision depends on; they are read only for a Secret that is due.
     around: Option<Surroundings>,
 }
 
@@ -133,7 +133,7 @@ impl Cleaner {
         Ok(Surroundings { since, account, is_mounted: self.is_mounted(key).await? })
     }
 
-    /// The account that a Secret is for, if it is still the same.
+    /// The ServiceAccount of a Secret, if its uid still matches.
     async fn account_of(&self, key: &ObjectKey, secret: &Metadata) -> Result<Option<Account>> {
         let Some((name, uid)) = account(secret) else { return Ok(None) };
         let accounts = Objects::new(&self.reader, &SERVICE_ACCOUNTS.resource(), key.namespace());
@@ -141,7 +141,7 @@ impl Cleaner {
         Ok(found.filter(|account| uid.is_empty() || account.metadata.uid == uid))
     }
 
-    /// Whether a Pod names a Secret. One that has another thing of this name keeps it, too.
+    /// Whether a Pod refers to a Secret. Any other value with this name counts, too.
     async fn is_mounted(&self, key: &ObjectKey) -> Result<bool> {
         let pods = Objects::new(&self.reader, &PODS.resource(), key.namespace());
         let mut pages = pods.pages::<Pod>(ListParams::default());

@@ -17,14 +17,14 @@ use crate::views::There;
 
 const PODS: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Pod", plural: "pods" };
 const NODES: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Node", plural: "nodes" };
-/// Objects that are read at once.
+/// The page size of lists.
 const PAGE: u32 = 500;
-/// Types that are emptied side by side.
+/// The number of types that are deleted concurrently.
 const SIDE_BY_SIDE: usize = 8;
-/// Changes within this time are looked at together.
+/// Changes within this time trigger one pass.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// A pass over a namespace that has been on its way out since a time.
+/// A pass over a namespace whose deletion started at `since`.
 pub(super) struct Emptying<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
@@ -63,9 +63,9 @@ struct PodStatus {
 }
 
 impl Emptying<'_> {
-    /// Deletes everything that can be deleted now, and says what is left.
+    /// Deletes all objects that can be deleted now, and returns those that remain.
     pub(super) async fn pass(&self) -> Result<Findings> {
-        // After a list of CRDs discovery has all of their types, also on a server that is behind another one.
+        // A list of CRDs ensures that discovery has all of their types, even on a server that lags behind another one.
         let definitions = Objects::new(self.client, &DEFINITIONS.resource(), None);
         definitions.list_metadata::<There>(&ListParams::default()).await?;
         let served = Discovery::fetch(self.client).await?;
@@ -93,7 +93,7 @@ impl Emptying<'_> {
         let objects = Objects::new(self.client, &of.resource, Some(self.namespace));
         let found = match self.empty(&objects, of).await {
             Ok(found) => found,
-            // Types that end meanwhile take their objects along; some are listed but have no collection.
+            // A removed CRD deletes its objects; some types are listed but have no collection.
             Err(error) if error.is_not_found() || error.is_method_not_allowed() => Found::default(),
             Err(error) => return Sweep::failed(of.resource.clone(), error.to_string()),
         };
@@ -126,7 +126,7 @@ impl Emptying<'_> {
         Ok(found)
     }
 
-    /// Pods may take their time, if there is a node that ends them.
+    /// Pods get their grace period, if they have a node that terminates them.
     async fn pods(&self) -> Result<Sweep> {
         let objects = Objects::new(self.client, &PODS.resource(), Some(self.namespace));
         let pods = objects.list::<Pod>(&ListParams::default()).await?.items;
@@ -148,7 +148,7 @@ impl Emptying<'_> {
         Ok(Sweep::of(self.namespace, PODS.resource(), found, estimate))
     }
 
-    /// Ends pods at once whose node is not there: nobody else ever will. True if there were some.
+    /// Force-deletes Pods whose node does not exist: no kubelet would. Returns whether there were any.
     async fn end_without_node(&self, objects: &Objects, pods: &[Pod]) -> Result<bool> {
         let nodes = Objects::new(self.client, &NODES.resource(), None);
         let names: HashSet<&str> = pods.iter().map(|pod| &*pod.spec.node_name).collect();
@@ -179,7 +179,7 @@ fn count(items: Vec<Left>) -> Found {
     found
 }
 
-/// Dependents go like everything else here: nothing has to be held for them.
+/// Deletes dependents in the background like all other objects: nothing waits for them.
 async fn delete_collection(objects: &Objects) -> Result<()> {
     objects.delete_collection(&DeleteParams::background(), &ListParams::default()).await
 }
@@ -201,7 +201,7 @@ async fn delete_each(objects: &Objects) -> Result<()> {
     Ok(())
 }
 
-/// Asks for another look at a namespace when something changes in it.
+/// The event handler that enqueues a namespace when a remaining object changes.
 pub(super) struct Doorbell {
     queue: WorkQueue<String>,
     namespace: String,
@@ -216,10 +216,10 @@ impl Doorbell {
 
 impl EventHandler for Doorbell {
     fn handle(&mut self, event: WatchEvent<'_>) -> Result<()> {
-        // Changes between the list of the objects and the start of this informer are seen by one more pass.
+        // A further pass covers changes between the list of objects and the start of this informer.
         self.is_live = match event {
             WatchEvent::Init => false,
-            // Nothing is left of a type that is not there.
+            // A type that is not served has no remaining objects.
             WatchEvent::InitDone | WatchEvent::NotServed => true,
             WatchEvent::Apply(..) | WatchEvent::Delete(..) => self.is_live,
         };

@@ -1,7 +1,8 @@
-//! The namespace controller: deletes the content of namespaces whose deletion has begun, then removes the finalizer that holds them.
+//! The namespace controller: deletes the content of terminating namespaces, then removes their finalizer.
 //!
-//! Pods are deleted first, everything else when they are gone. While objects remain that other controllers have to finalize, their types are
-//! watched in the namespace, so that the end of the last object is the end of the namespace.
+//! Pods are deleted first, everything else when they are gone. While objects remain that other controllers must
+//! finalize, their types are watched in the namespace, so that the deletion of the last object ends that of the
+//! namespace.
 
 mod decide;
 mod execute;
@@ -23,12 +24,12 @@ use crate::Setup;
 
 const NAMESPACES: ResourceKind =
     ResourceKind { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
-/// The finalizer that stands for "its content is not gone yet".
+/// The finalizer of a namespace with content.
 const FINALIZER: &str = "kubernetes";
-/// Namespaces that are emptied side by side.
+/// The number of namespaces that are emptied concurrently.
 const WORKERS: usize = 4;
 
-/// The part of a namespace that says whether it is being deleted.
+/// The fields of a Namespace that tell whether it is being deleted.
 #[derive(Deserialize)]
 struct Seen {
     metadata: SeenMetadata,
@@ -62,9 +63,9 @@ struct Namespaces {
 /// The decision about a namespace.
 #[derive(Debug, PartialEq, Eq)]
 enum NamespaceStep {
-    /// It stays, or is gone: nothing in it has to be watched.
+    /// It is not being deleted, or does not exist: end its watches.
     Forget,
-    /// Its deletion has begun at this time: delete its content.
+    /// Its deletion started at this time: delete its content.
     Empty(Timestamp),
 }
 
@@ -108,7 +109,7 @@ impl Namespaces {
         Objects::new(&self.client, &NAMESPACES.resource(), None)
     }
 
-    /// One pass over the content of a namespace, and what follows from what it left.
+    /// One pass over the content of a namespace, and the next step.
     async fn empty(
         &self,
         name: &str,
@@ -144,7 +145,7 @@ impl Namespaces {
         }
     }
 
-    /// Rings when something changes of the types that are left.
+    /// Watches the types with remaining objects.
     fn watch_what_is_left(&self, namespace: &str, findings: &Findings, context: &Context<String>) {
         let left = findings.sweeps.iter().filter(|sweep| sweep.found.count > 0);
         for sweep in left {
@@ -156,19 +157,19 @@ impl Namespaces {
     }
 }
 
-/// The time since when a namespace is being deleted, if finalizers of its own hold it.
+/// The start of a namespace's deletion, if the finalizers of its spec block it.
 fn terminating_since(namespace: &Value) -> Option<Timestamp> {
     let since = namespace["metadata"]["deletionTimestamp"].as_str()?.parse().ok()?;
     let is_held = namespace["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
     is_held.then_some(since)
 }
 
-/// How the names of the watches of a namespace begin.
+/// The prefix of the names of a namespace's watches.
 fn watches_of(namespace: &str) -> String {
     format!("{namespace} ")
 }
 
-/// A time as Kubernetes has it: without fractions.
+/// A time in Kubernetes' format, without fractions.
 fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

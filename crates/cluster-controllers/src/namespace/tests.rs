@@ -1,4 +1,4 @@
-//! Tables: the conditions of a terminating namespace, and when it is finalized.
+//! Tables: the conditions of a terminating namespace, and its next step.
 
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
     controller.handle(&setup.informers, ListWatch::all(PODS), DeltaHandler::<Pod, _, _>::new(each, synced))
 }
 
-/// The claims that are to go, but were in use when they were last looked at.
+/// The claims being deleted that were in use at the last reconciliation.
 #[derive(Clone, Default)]
 struct Used(Arc<Mutex<BTreeSet<ObjectKey>>>);
 
@@ -59,7 +59,7 @@ struct Claims {
     used: Used,
 }
 
-/// A claim, and whether a Pod uses it where that matters.
+/// A claim, and whether a Pod uses it if that matters.
 struct Observed {
     claim: Option<Metadata>,
     is_used: bool,
@@ -75,7 +75,8 @@ impl Reconciler for Claims {
         let step = claim.as_ref().map_or(Step::Nothing, |claim| protection::decide(claim, FINALIZER));
         let mut is_used = false;
         if let (Step::RemoveIfUnused, Some(claim)) = (step, &claim) {
-            // From here on Pods that end add the key, so that none is missed between the list of them and this note.
+            // From here on finished Pods enqueue the key, so that none is missed between the list of Pods and this
+            // entry.
             self.used.keys().insert(key.clone());
             is_used = self.is_used(key, claim).await?;
         }

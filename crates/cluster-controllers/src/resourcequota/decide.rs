@@ -1,4 +1,4 @@
-//! Which quotas have to be counted again.
+//! The quotas that have to be recalculated.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,15 +8,15 @@ use quota::Resource;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The cached part of a quota.
+/// The cached fields of a quota.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Raw")]
 pub(super) struct Quota {
-    /// The types that it counts.
+    /// The resources that it counts.
     pub resources: BTreeSet<Resource>,
-    /// Tells one spec from another.
+    /// The hash of its spec.
     pub spec: u64,
-    /// Whether its status says what its spec says, and what is in use.
+    /// Whether its status matches its spec and has the use of all resources.
     pub is_counted: bool,
 }
 
@@ -40,7 +40,7 @@ impl From<Raw> for Quota {
     }
 }
 
-/// An object that is counted, as far as changes of it count.
+/// The fields of a counted object that decide whether its change matters.
 #[derive(Debug, Deserialize)]
 pub(super) struct Object {
     #[serde(default)]
@@ -69,18 +69,18 @@ struct Status {
     phase: String,
 }
 
-/// How much of the objects of a type has to be seen.
+/// The fields of a resource that must be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// That they are there.
+    /// Metadata only: objects are counted.
     Count,
-    /// All of them; every change may free something.
+    /// All fields; every change may free something.
     Changes,
-    /// All of them; of changes only those that end a Pod, or that make it one that ends.
+    /// All fields; only the termination of a Pod, or the start of its deletion, frees something.
     Ends,
 }
 
-/// How much has to be seen of a type.
+/// The required fields of a resource.
 pub(super) fn sight((group, plural): &Resource) -> Sight {
     match (group.as_str(), plural.as_str()) {
         ("", "pods") => Sight::Ends,
@@ -89,7 +89,7 @@ pub(super) fn sight((group, plural): &Resource) -> Sight {
     }
 }
 
-/// Whether an object that is there may use less of something than before.
+/// Whether an update of an object may have reduced its use.
 pub(super) fn may_free(object: &Object, sight: Sight) -> bool {
     match sight {
         Sight::Count => false,

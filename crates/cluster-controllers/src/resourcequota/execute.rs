@@ -1,4 +1,4 @@
-//! Reads everything that a quota counts, and writes what it came to.
+//! Lists the objects that a quota counts, and writes its status.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use super::decide::{Sight, sight};
 use crate::kinds::QUOTAS;
 use crate::views::There;
 
-/// Counts one quota again. True if its status said of something else before what is counted.
+/// Recalculates one quota. Returns whether its status had other hard limits before.
 pub(super) async fn count(
     client: &Client,
     key: &ObjectKey,
     served: &BTreeMap<Resource, ApiResource>,
 ) -> Result<bool> {
     let quotas = Objects::new(client, &QUOTAS.resource(), key.namespace());
-    // The controller may list quotas, not get one.
+    // The RBAC role of the controller allows to list quotas, but not to get one.
     let selection = ListParams::default().fields(&format!("metadata.name={}", key.name));
     let Some(mut quota) = quotas.list::<Object>(&selection).await?.items.pop() else { return Ok(false) };
     let mut tally = Tally::of(&quota);
@@ -31,12 +31,13 @@ pub(super) async fn count(
     let Some(status) = tally.status(&quota) else { return Ok(false) };
     let is_new = quota.get("status").and_then(|status| status.get("hard")) != status.get("hard");
     quota.insert("status".to_owned(), status);
-    // With the revision that was read before anything was counted: what was charged meanwhile is not lost.
+    // The update has the resource version that was read before the count: a charge in the meantime is a conflict, not
+    // lost.
     quotas.replace_subresource::<Value>("status", &key.name, &quota).await?;
     Ok(is_new)
 }
 
-/// Adds the objects of one type; of a type that is no longer served there are none.
+/// Adds the objects of one resource; a resource that is not served has none.
 async fn add_all(
     tally: &mut Tally,
     client: &Client,
@@ -57,7 +58,7 @@ async fn add_all(
     }
 }
 
-/// Counts objects without their content.
+/// Counts objects by their metadata.
 async fn count_all(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -> Result<()> {
     let (mut pages, nothing) = (objects.metadata_pages::<There>(ListParams::default()), Object::new());
     let mut has_begun = false;
@@ -68,7 +69,7 @@ async fn count_all(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -
     Ok(())
 }
 
-/// Adds what each object uses.
+/// Adds the use of each object.
 async fn add_each(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -> Result<()> {
     let mut pages = objects.pages::<Object>(ListParams::default());
     let mut has_begun = false;

@@ -1,8 +1,9 @@
-//! The resourcequota controller: recalculates the use of quotas when they change, and when objects that they count change or are deleted.
+//! The resourcequota controller: recalculates the use of quotas when they change, and when objects that they count
+//! change or are deleted.
 //!
-//! Admission adds what a write needs to a quota, in the transaction of the write, and never subtracts. Objects are listed when a quota is
-//! recalculated, and not cached: a quota is counted page by page, so that this is no `Reconciler`. Each type that some quota counts has one
-//! informer, for deletions.
+//! Admission adds the use of a write to a quota in the transaction of the write, and never subtracts. Objects are
+//! listed when a quota is recalculated, and not cached: a quota is counted page by page, so that this is not a
+//! `Reconciler`. Each resource that some quota counts has one informer, for deletions.
 
 mod decide;
 mod execute;
@@ -25,9 +26,9 @@ use crate::Setup;
 use crate::kinds::{CLAIMS, CONFIG_MAPS, DEFINITIONS, PODS, QUOTAS, SECRETS, SERVICES};
 use crate::views::There;
 
-/// Quotas that are counted side by side.
+/// The number of quotas that are recalculated concurrently.
 const WORKERS: usize = 2;
-/// The watch that runs while a quota counts types that may come and go.
+/// The watch that runs while a quota counts custom resources.
 const NEW_TYPES: &str = "new types";
 
 /// The controller.
@@ -54,12 +55,12 @@ struct Counter {
     types: Arc<Mutex<Types>>,
 }
 
-/// Types that not every server has.
+/// Resources that not every server has.
 #[derive(Default)]
 struct Types {
-    /// The versions in which they are served.
+    /// Their served versions.
     served: BTreeMap<Resource, ApiResource>,
-    /// How many changes of definitions have been heard of.
+    /// The number of observed changes of CRDs.
     changes: u64,
 }
 
@@ -74,13 +75,13 @@ impl ReconcileKey for Counter {
         let served = self.served(&quota.resources).await?;
         self.watch(&quota.resources, &served, context);
         let is_new = execute::count(&self.client, key, &served).await?;
-        // Objects that were created before the status named their resource were not charged: a second pass counts them.
+        // Objects created before the status listed their resource were not charged: a second pass counts them.
         Ok(if is_new { Outcome::RequeueAfter(Duration::ZERO) } else { Outcome::Done })
     }
 }
 
 impl Counter {
-    /// Those types that the server has.
+    /// The served ones of these resources.
     async fn served(&self, wanted: &BTreeSet<Resource>) -> Result<BTreeMap<Resource, ApiResource>> {
         let known = || {
             let types = self.types();
@@ -103,7 +104,7 @@ impl Counter {
             let named = countable
                 .map(|of| ((of.resource.group.clone(), of.resource.plural.clone()), of.resource.clone()));
             let mut types = self.types();
-            // An answer from before a change is not remembered beyond it.
+            // A lookup that started before a change of CRDs is not cached.
             if types.changes == before {
                 types.served = named.filter(|(name, _)| counted.contains(name)).collect();
                 drop(types);
@@ -116,12 +117,12 @@ impl Counter {
         self.types.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The types that some quota counts.
+    /// The resources that some quota counts.
     fn counted(&self) -> BTreeSet<Resource> {
         self.quotas.all().iter().flat_map(|(_, quota)| quota.resources.iter().cloned()).collect()
     }
 
-    /// Follows what a quota counts.
+    /// Watches the objects that a quota counts.
     fn watch(
         &self,
         wanted: &BTreeSet<Resource>,
@@ -164,7 +165,7 @@ impl Counter {
         }
     }
 
-    /// Follows definitions of types: their names are those of the types.
+    /// Watches CRDs: their names are those of the resources.
     fn watch_types(&self, context: &Context<ObjectKey>) {
         let (queue, quotas, types) = (context.queue.clone(), self.quotas.clone(), Arc::clone(&self.types));
         let subscriptions = context.subscriptions.clone();
@@ -189,12 +190,12 @@ impl Counter {
         );
     }
 
-    /// Ends the watches of what no quota counts any more.
+    /// Ends the watches of resources that no quota counts any more.
     fn forget_types(&self, context: &Context<ObjectKey>) {
         let mut counted = None;
         let own = ListWatch::all(QUOTAS).to_string();
         context.subscriptions.retain(|name| {
-            // Not before nobody can start one: a quota that comes later starts its own.
+            // Computed under the lock: a quota that is added later starts its own watch.
             let counted = counted.get_or_insert_with(|| self.counted());
             let is_counted = |(group, plural): &Resource| name == format!("{plural}.{group}");
             name.starts_with(&own)
@@ -204,13 +205,13 @@ impl Counter {
     }
 }
 
-/// A type that every server has.
+/// A resource that every server has.
 fn core((group, plural): &Resource) -> Option<ApiResource> {
     let kinds = [CLAIMS, CONFIG_MAPS, PODS, QUOTAS, SECRETS, SERVICES];
     kinds.iter().find(|kind| kind.group == group && kind.plural == plural).map(ResourceKind::resource)
 }
 
-/// Asks for a new count of the quotas that count a type.
+/// The event handler that enqueues the quotas of a resource.
 #[derive(Clone)]
 struct Bell {
     queue: WorkQueue<ObjectKey>,
@@ -219,7 +220,7 @@ struct Bell {
 }
 
 impl Bell {
-    /// In a namespace, or in all.
+    /// Enqueues the quotas of a namespace, or of all.
     fn ring(&self, namespace: Option<&str>) {
         let quotas = match namespace {
             None => self.quotas.all(),

@@ -1,4 +1,4 @@
-//! Whether the certificates of the server stand in a namespace as they should.
+//! The decision about the root CA ConfigMap of a namespace.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +14,7 @@ const KEY: &str = "ca.crt";
 const DESCRIBED: &str = "kubernetes.io/description";
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/// The cached part of a ConfigMap: there is one in each namespace, and all should be the same.
+/// The cached fields of a ConfigMap: there is one per namespace, and all should be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "ConfigMap")]
 pub(super) struct Published {
@@ -57,7 +57,7 @@ pub(super) enum Step {
     Repair,
 }
 
-/// Decides about a namespace that has this ConfigMap and should have this CA.
+/// Decides about the ConfigMap of a namespace, which should have this CA.
 pub(super) fn decide(published: Option<Published>, authority: &str) -> Step {
     let wanted = fingerprint(&BTreeMap::from([(KEY.to_owned(), authority.to_owned())]));
     match published {
@@ -67,7 +67,7 @@ pub(super) fn decide(published: Option<Published>, authority: &str) -> Step {
     }
 }
 
-/// A new ConfigMap, or one that is there with the right content.
+/// A new ConfigMap, or the present one with the correct content.
 pub(super) fn right(map: Option<Value>, authority: &str) -> Value {
     let mut map = map.unwrap_or_else(|| json!({"metadata": {"name": NAME}}));
     map["data"] = json!({KEY: authority});

@@ -78,7 +78,7 @@ impl Reconciler for Publisher {
             }
         };
         match written {
-            // A change of another client meanwhile brings the key again.
+            // A concurrent change by another client enqueues the key again.
             Err(error) if error.is_conflict() || error.is_not_found() => {}
             Err(error) if error.is_namespace_terminating() => {}
             written => drop(written?),

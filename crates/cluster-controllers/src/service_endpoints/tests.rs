@@ -1,4 +1,4 @@
-//! Endpoints without a server: from objects as a cluster has them to the steps.
+//! Decisions of the three controllers, from objects to writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn decide(service: &Service, pods: &[Value], existing: &[Slice]) -> Decision {
     slices::decide(&known)
 }
 
-/// The slices after the steps.
+/// The slices after the writes.
 fn apply(existing: &[Slice], steps: Vec<Step>) -> Vec<Slice> {
     let mut slices = existing.to_vec();
     for step in steps {
@@ -210,7 +210,7 @@ fn many_endpoints_fill_slices_and_few_slices_change() {
     let pods = |range: std::ops::Range<usize>| range.map(pod).collect::<Vec<_>>();
     let first = apply(&[], decide(&service, &pods(0..250), &[]).steps);
     assert_eq!(sizes(&first), [FULL, FULL, 50]);
-    // One more goes into the slice that has room, one less leaves a gap, and a gap is filled where it is.
+    // An added endpoint goes to the slice with room, a removed one leaves a gap, and the gap is filled in place.
     let steps = decide(&service, &pods(0..251), &first).steps;
     assert!(matches!(steps.as_slice(), [Step::Update(slice)] if slice.endpoints.len() == 51));
     let less = apply(&first, decide(&service, &pods(1..250), &first).steps);
@@ -224,7 +224,7 @@ fn many_endpoints_fill_slices_and_few_slices_change() {
         })
         .collect();
     assert_eq!(updated, [FULL, 51]);
-    // A slice of which nothing is left goes.
+    // A slice that becomes empty is deleted.
     let mut kept = pods(0..250);
     let in_first = |pod: &Value| {
         let mut names =
@@ -392,7 +392,7 @@ fn endpoints_without_a_selector_are_mirrored() {
     assert_eq!(shown(&slices[0].metadata.annotations), json!({"note": "x"}));
     assert_eq!(slices[0].metadata.owner_references.as_ref().unwrap()[0].kind, "Endpoints");
     assert_eq!(mirrored(endpoints.clone(), &slices), []);
-    // Other ports need no other slice.
+    // Changed ports need no new slice.
     let moved = with(endpoints.clone(), &[("/subsets/0/ports/0/port", json!(2))]);
     let steps = mirrored(moved, &slices);
     assert!(matches!(steps.as_slice(), [Step::Update(_), Step::Update(_)]), "{steps:?}");
@@ -421,7 +421,7 @@ fn the_trigger_is_the_earliest_new_change() {
     assert_eq!(seen.trigger(&service, &[Arc::new(ready(50))]), Some(time(50)));
 }
 
-/// Random numbers that are the same in every run.
+/// Deterministic random numbers.
 struct Dice(u64);
 
 impl Dice {

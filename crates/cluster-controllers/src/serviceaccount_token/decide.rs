@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use crate::views::{Metadata, or_default};
 
-/// Says whose token a Secret holds.
+/// The annotation with the name of the ServiceAccount.
 pub(super) const NAME: &str = "kubernetes.io/service-account.name";
-/// Says the same by uid, so that an account of the same name that came later does not get it.
+/// The annotation with the uid of the ServiceAccount, so that a later one of the same name does not get the token.
 pub(super) const UID: &str = "kubernetes.io/service-account.uid";
 
-/// A Secret, as far as it counts. Its data is base64.
+/// The fields of a Secret that this controller reads. Its data is base64.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Secret {
     pub metadata: Metadata,
@@ -19,18 +19,18 @@ pub(super) struct Secret {
     pub data: BTreeMap<String, String>,
 }
 
-/// The decision.
+/// The decision about a token Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// All is well.
+    /// The Secret is complete.
     Nothing,
-    /// Its account is gone, or is another one by now.
+    /// Its ServiceAccount does not exist, or has another uid.
     Delete,
-    /// Something is missing.
+    /// Data is missing.
     Complete(Missing),
 }
 
-/// The missing parts of a Secret.
+/// The missing data of a Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     pub authority: bool,
@@ -38,14 +38,14 @@ pub(super) struct Missing {
     pub token: bool,
 }
 
-/// The name of the account that a Secret is for, and its uid where it says that.
+/// Name and uid of the ServiceAccount of a Secret; the uid may be empty.
 pub(crate) fn account(secret: &Metadata) -> Option<(&str, &str)> {
     let annotation = |key: &str| secret.annotations.get(key).map(String::as_str);
     let name = annotation(NAME).filter(|name| !name.is_empty())?;
     Some((name, annotation(UID).unwrap_or_default()))
 }
 
-/// Decides about a Secret, given the uid of the account that it names, and the CA in base64.
+/// Decides about a Secret, given the uid of its ServiceAccount, and the CA in base64.
 pub(super) fn decide(secret: &Secret, uid: Option<&str>, authority: &str) -> Step {
     let Some((_, wanted)) = account(&secret.metadata) else { return Step::Nothing };
     if !uid.is_some_and(|uid| wanted.is_empty() || wanted == uid) {

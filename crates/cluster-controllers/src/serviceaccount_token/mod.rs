@@ -22,10 +22,10 @@ use crate::kinds::{SECRETS, SERVICE_ACCOUNTS};
 use crate::views::{Bare, There};
 use crate::{Settings, Setup};
 
-/// The issuer of tokens that are kept in Secrets.
+/// The issuer of legacy tokens.
 const ISSUER: &str = "kubernetes/serviceaccount";
 
-/// The cached part of a Secret: the account whose token it holds.
+/// The cached fields of a Secret: its ServiceAccount.
 #[derive(Deserialize)]
 #[serde(from = "Bare")]
 struct Holder {
@@ -38,18 +38,18 @@ impl From<Bare> for Holder {
     }
 }
 
-/// The unit of reconciling.
+/// A key of the work queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    /// A Secret that is to hold a token.
+    /// A token Secret.
     Secret(ObjectKey),
-    /// An account that may still name a Secret that is gone.
+    /// A ServiceAccount that may still refer to a deleted Secret.
     Naming { account: ObjectKey, secret: String },
 }
 
 /// The controller.
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>> {
-    // No service account has these rights: it makes what service accounts show who they are with.
+    // No service account has these rights: this controller creates the credentials of service accounts.
     let (client, holders) = (&setup.manager, Cache::<Holder>::default());
     let tokens = Tokens {
         client: client.clone(),
@@ -90,22 +90,22 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>>
 
 struct Tokens {
     client: Client,
-    /// The certificates of the server in base64.
+    /// The CA certificates of the server in base64.
     authority: Arc<str>,
     settings: Arc<Settings>,
 }
 
 enum Observed {
-    /// A Secret with the uid of the account of the name that it gives, if there is one.
+    /// A Secret with the uid of its ServiceAccount, if that exists.
     Secret { object: Value, secret: Box<Secret>, uid: Option<String>, authority: Arc<str> },
-    /// An account, and the name of a Secret that is gone.
+    /// A ServiceAccount, and the name of a deleted Secret.
     Naming { account: Value, secret: String },
 }
 
 #[derive(Debug)]
 enum TokenStep {
     Secret(Step),
-    /// Update the account, or leave it as it is.
+    /// Update the ServiceAccount, or do nothing.
     Account(Option<Value>),
 }
 
@@ -171,7 +171,7 @@ impl Reconciler for Tokens {
     }
 }
 
-/// An account that does not name a Secret any more; `None` if it does not name it now.
+/// A ServiceAccount without its reference to a Secret; `None` if it has none.
 fn without(account: &Value, secret: &str) -> Option<Value> {
     let mut account = account.clone();
     let named = account["secrets"].as_array_mut()?;
@@ -182,7 +182,7 @@ fn without(account: &Value, secret: &str) -> Option<Value> {
 }
 
 impl Tokens {
-    /// The objects beside one of a namespace.
+    /// A client of the objects in the namespace of a key.
     fn objects(&self, kind: &ResourceKind, key: &ObjectKey) -> Objects {
         Objects::new(&self.client, &kind.resource(), key.namespace())
     }
@@ -220,7 +220,7 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// A token without an end, which is good for as long as the Secret holds it.
+    /// A token without expiry, which is valid as long as the Secret holds it.
     fn token(&self, key: &ObjectKey, name: &str, uid: &str) -> Result<String> {
         let Some(signing) = &self.settings.signing_key else {
             return Err(Error::other("there is no key to sign tokens with"));

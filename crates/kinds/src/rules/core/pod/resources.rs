@@ -16,7 +16,7 @@ use crate::rules::core::resource_name::{
 use quantity::Quantity;
 
 const HUGE_PAGES: &str = "hugepages-";
-/// Rounds the quantities in a field to thousandths.
+/// Rounds the quantities in a field up to thousandths.
 pub(in crate::rules) fn round_amounts(of: &mut Object, field: &str) {
     let amounts = of.get_mut(field).and_then(Value::as_object_mut);
     for (_, amount) in amounts.into_iter().flatten() {
