@@ -7,7 +7,7 @@ use controller::{Objects, Result};
 
 /// The decision about a protection finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ProtectionStep {
     /// The finalizer is correct.
     Nothing,
     /// The finalizer is missing.
@@ -17,18 +17,23 @@ pub(super) enum Step {
 }
 
 /// Decides about the finalizer of an object.
-pub(super) fn decide(object: &Metadata, finalizer: &str) -> Step {
+pub(super) fn decide(object: &Metadata, finalizer: &str) -> ProtectionStep {
     let has_it = object.finalizers.iter().any(|known| known == finalizer);
     match (object.deletion_timestamp.is_some(), has_it) {
-        (false, false) => Step::Add,
-        (true, true) => Step::RemoveIfUnused,
-        _ => Step::Nothing,
+        (false, false) => ProtectionStep::Add,
+        (true, true) => ProtectionStep::RemoveIfUnused,
+        _ => ProtectionStep::Nothing,
     }
 }
 
 /// Executes the step on the present state of the object.
-pub(super) async fn execute(objects: &Objects, name: &str, finalizer: &str, step: Step) -> Result<()> {
-    if step == Step::Nothing {
+pub(super) async fn execute(
+    objects: &Objects,
+    name: &str,
+    finalizer: &str,
+    step: ProtectionStep,
+) -> Result<()> {
+    if step == ProtectionStep::Nothing {
         return Ok(());
     }
     let Some(mut object) = objects.get::<Value>(name).await? else { return Ok(()) };
@@ -39,7 +44,7 @@ pub(super) async fn execute(objects: &Objects, name: &str, finalizer: &str, step
     }
     let mut finalizers = metadata.finalizers;
     match step {
-        Step::Add => finalizers.push(finalizer.to_owned()),
+        ProtectionStep::Add => finalizers.push(finalizer.to_owned()),
         _ => finalizers.retain(|known| known != finalizer),
     }
     object["metadata"]["finalizers"] = json!(finalizers);
@@ -56,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_has_the_finalizer_and_what_goes_loses_it() {
+    fn the_finalizer_is_added_and_removed_on_deletion() {
         for (deleted, finalizers, expected) in [
-            (false, vec!["x"], Step::Add),
-            (false, vec!["f"], Step::Nothing),
-            (true, vec!["x", "f"], Step::RemoveIfUnused),
-            (true, vec!["x"], Step::Nothing),
+            (false, vec!["x"], ProtectionStep::Add),
+            (false, vec!["f"], ProtectionStep::Nothing),
+            (true, vec!["x", "f"], ProtectionStep::RemoveIfUnused),
+            (true, vec!["x"], ProtectionStep::Nothing),
         ] {
             let time = deleted.then_some("2026-01-01T00:00:00Z");
             let object: Metadata =

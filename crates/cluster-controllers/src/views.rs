@@ -48,13 +48,13 @@ pub(super) struct Owner {
 
 /// An object with its metadata only.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Bare {
+pub(super) struct MetadataOnly {
     pub metadata: Metadata,
 }
 
 /// An object without any fields: only its existence matters.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct There {}
+pub(super) struct Existence {}
 
 /// Deserializes `null` as the default.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_says_what_those_say_that_it_selects_in_the_order_of_their_names_and_once() {
+    fn an_aggregated_role_has_the_rules_of_selected_roles_sorted_and_once() {
         let roles = vec![
             role("z", "to-view", None, &["get"]),
             role("view", "", Some("to-view"), &["old"]),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_made_of_roles_that_are_made_of_others_are_whole_at_once_and_what_is_right_stays() {
+    fn nested_aggregation_is_complete_in_one_decision() {
         let roles = |admin: &[&str], edit: &[&str]| {
             vec![
                 role("admin", "", Some("to-admin"), admin),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_that_select_each_other_or_themselves_come_to_an_end() {
+    fn cyclic_aggregation_terminates() {
         let roles = vec![role("a", "l", Some("l"), &["get"]), role("b", "l", Some("l"), &["list"])];
         let changed = changed(roles);
         assert!(changed.iter().all(|(_, verbs)| verbs.len() <= 2), "{changed:?}");

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use self::decide::{Role, decide};
 use crate::Setup;
 use crate::kinds::CLUSTER_ROLES;
-use crate::views::There;
+use crate::views::Existence;
 
 const NAME: &str = "clusterrole-aggregation-controller";
 
 /// The controller. Roles are few and change rarely: one key stands for all of them, and none is cached.
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ()> + use<>> {
     let client = &setup.client;
-    Controller::new(NAME, Roles { client: client.clone() }).watch::<There, _>(
+    Controller::new(NAME, Roles { client: client.clone() }).watch::<Existence, _>(
         &setup.informers,
         ListWatch::all(CLUSTER_ROLES).metadata_only(),
         |_| [()],

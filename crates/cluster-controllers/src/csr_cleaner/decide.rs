@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_end_an_hour_after_an_answer_and_a_day_without_one() {
+    fn answered_requests_expire_after_an_hour_and_pending_ones_after_a_day() {
         let one =
             |kind: &str| json!([{"type": kind, "status": "True", "lastUpdateTime": "2026-01-01T01:00:00Z"}]);
         let two = json!([{"type": "Approved", "lastUpdateTime": "2026-01-01T01:00:00Z"},

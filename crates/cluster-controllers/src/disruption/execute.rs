@@ -128,7 +128,6 @@ impl Disruptions {
     /// The uid and the scale of the controller of a Pod: its owner, or the Deployment that owns the ReplicaSet.
     async fn scale_of(&self, namespace: &str, owner: &OwnerReference) -> Result<Option<(String, i32)>> {
         let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        let version = "v1";
         let known = match (group, owner.kind.as_str()) {
             ("", "ReplicationController") => "replicationcontrollers",
             ("apps" | "extensions", "ReplicaSet") => "replicasets",
@@ -136,12 +135,11 @@ impl Disruptions {
             _ => return self.subresource(namespace, owner).await,
         };
         let group = if group.is_empty() { "" } else { "apps" };
-        let owned = self.workload(namespace, (group, version, known), owner).await?;
+        let owned = self.workload(namespace, group, known, owner).await?;
         let Some(workload) = owned else { return Ok(None) };
         match workload.deployment() {
             Some(deployment) => {
-                let deployment =
-                    self.workload(namespace, (group, version, "deployments"), deployment).await?;
+                let deployment = self.workload(namespace, group, "deployments", deployment).await?;
                 Ok(deployment.map(Workload::scale))
             }
             None => Ok(Some(workload.scale())),
@@ -152,10 +150,11 @@ impl Disruptions {
     async fn workload(
         &self,
         namespace: &str,
-        (group, version, plural): (&str, &str, &str),
+        group: &str,
+        plural: &str,
         owner: &OwnerReference,
     ) -> Result<Option<Workload>> {
-        let resource = resource(group, version, &owner.kind, plural);
+        let resource = resource(group, "v1", &owner.kind, plural);
         let objects = Objects::new(&self.client, &resource, Some(namespace));
         let found = objects.get::<Workload>(&owner.name).await?;
         Ok(found.filter(|workload| workload.metadata.uid == owner.uid))

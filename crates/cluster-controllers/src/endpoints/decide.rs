@@ -20,7 +20,7 @@ const CAPACITY: usize = 1000;
 
 /// A write of Endpoints.
 #[derive(Debug, PartialEq)]
-pub enum Step {
+pub enum EndpointsStep {
     /// Create them.
     Create(Endpoints),
     /// Update them.
@@ -35,7 +35,7 @@ pub fn decide(
     pods: &[&Pod],
     current: Option<&Endpoints>,
     trigger: Option<Timestamp>,
-) -> Option<Step> {
+) -> Option<EndpointsStep> {
     let subsets = repack(&pods.iter().flat_map(|pod| of_pod(service, pod)).collect::<Vec<_>>());
     if current.is_some_and(|current| is_right(current, service, &subsets)) {
         return None;
@@ -61,7 +61,7 @@ pub fn decide(
         false => annotations.remove(OVER_CAPACITY),
     };
     new.metadata.annotations = some(annotations);
-    Some(if current.is_some() { Step::Update(new) } else { Step::Create(new) })
+    Some(if current.is_some() { EndpointsStep::Update(new) } else { EndpointsStep::Create(new) })
 }
 
 fn labels(service: &Service) -> Texts {

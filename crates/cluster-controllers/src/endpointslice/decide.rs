@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::hints;
 use crate::service_endpoints::objects::{
-    Conditions, Endpoint, HEADLESS, MANAGED_BY, Metadata, Port, Reference, SERVICE_NAME, Slice, Step,
+    Conditions, Endpoint, HEADLESS, MANAGED_BY, Metadata, Port, Reference, SERVICE_NAME, Slice, SliceStep,
     TRIGGER_TIME, owned_by, prefix, some, sorted,
 };
 use crate::service_endpoints::view::{Pod, Service, ServicePort, Texts};
@@ -18,7 +18,7 @@ pub const CONTROLLER: &str = "endpointslice-controller.k8s.io";
 pub const FULL: usize = 100;
 
 /// The inputs of a decision.
-pub struct Known<'a> {
+pub struct SliceInputs<'a> {
     /// The Service.
     pub service: &'a Service,
     /// The Pods that it selects.
@@ -35,7 +35,7 @@ pub struct Known<'a> {
 #[derive(Debug, Default, PartialEq)]
 pub struct Decision {
     /// The writes in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SliceStep>,
     /// The reasons why Pods were skipped, for an event.
     pub left_out: Vec<String>,
 }
@@ -49,11 +49,11 @@ pub(crate) struct Changes {
 }
 
 /// Decides about the slices of a Service with a selector.
-pub fn decide(known: &Known<'_>) -> Decision {
+pub fn decide(known: &SliceInputs<'_>) -> Decision {
     let mut decision = Decision::default();
     let families = families(known.service);
     let strangers = known.slices.iter().filter(|slice| !families.contains(&slice.address_type.as_str()));
-    let strangers: Vec<Step> = strangers.map(|slice| Step::Delete((*slice).clone())).collect();
+    let strangers: Vec<SliceStep> = strangers.map(|slice| SliceStep::Delete((*slice).clone())).collect();
     for family in families {
         let changes = of_family(known, family, &mut decision.left_out);
         decision.steps.extend(steps(known, changes));
@@ -104,7 +104,7 @@ pub(crate) fn says_the_same(a: &Endpoint, b: &Endpoint) -> bool {
         && Reference::is_same(a.target_ref.as_ref(), b.target_ref.as_ref())
 }
 
-fn of_family(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> Changes {
+fn of_family(known: &SliceInputs<'_>, family: &str, left_out: &mut Vec<String>) -> Changes {
     let existing: Vec<&Slice> =
         known.slices.iter().copied().filter(|slice| slice.address_type == family).collect();
     let (own, foreign): (Vec<&Slice>, Vec<&Slice>) =
@@ -153,7 +153,7 @@ fn is_placeholder(slice: &Slice, placeholder: &Slice) -> bool {
 type Group = (Vec<Port>, Wanted);
 
 /// The desired endpoints by ports: Pods may have different ports for the same name.
-fn wanted(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> BTreeMap<Vec<Port>, Group> {
+fn wanted(known: &SliceInputs<'_>, family: &str, left_out: &mut Vec<String>) -> BTreeMap<Vec<Port>, Group> {
     let service = known.service;
     let mut groups: BTreeMap<Vec<Port>, Group> = BTreeMap::new();
     for pod in known.pods.iter().filter(|pod| pod.has_address()) {
@@ -288,7 +288,7 @@ fn take(slice: &mut Slice, wanted: &mut Wanted) {
 }
 
 /// The writes in order; a slice to delete is reused for one to create.
-fn steps(known: &Known<'_>, mut changes: Changes) -> Vec<Step> {
+fn steps(known: &SliceInputs<'_>, mut changes: Changes) -> Vec<SliceStep> {
     let mut kept = Vec::new();
     for old in changes.delete {
         match changes.create.pop_if(|_| is_owned(&old, known.service)) {
@@ -298,14 +298,14 @@ fn steps(known: &Known<'_>, mut changes: Changes) -> Vec<Step> {
     }
     // A new slice would delay the garbage collector.
     let is_ending = known.service.metadata.deletion_timestamp.is_some();
-    let create = changes.create.into_iter().filter(|_| !is_ending).map(Step::Create);
-    let mut steps: Vec<Step> = create.chain(changes.update.into_iter().map(Step::Update)).collect();
+    let create = changes.create.into_iter().filter(|_| !is_ending).map(SliceStep::Create);
+    let mut steps: Vec<SliceStep> = create.chain(changes.update.into_iter().map(SliceStep::Update)).collect();
     for step in &mut steps {
-        if let Step::Create(slice) | Step::Update(slice) = step {
+        if let SliceStep::Create(slice) | SliceStep::Update(slice) = step {
             annotate(slice, known.trigger);
         }
     }
-    steps.into_iter().chain(kept.into_iter().map(Step::Delete)).collect()
+    steps.into_iter().chain(kept.into_iter().map(SliceStep::Delete)).collect()
 }
 
 /// A new slice with the name of an old one.

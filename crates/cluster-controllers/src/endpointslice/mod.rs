@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use kube::Client;
 use serde::Deserialize;
 
-use self::decide::{CONTROLLER, Decision, Known};
+use self::decide::{CONTROLLER, Decision, SliceInputs};
 use crate::Setup;
 use crate::service_endpoints::objects::{MANAGED_BY, SERVICE_NAME, Slice};
 use crate::service_endpoints::own_slices::OwnSlices;
-use crate::service_endpoints::trigger::Seen;
+use crate::service_endpoints::trigger::TriggerTimes;
 use crate::service_endpoints::view::{Pod, Service};
 use crate::service_endpoints::{NODES, PODS, SERVICES, SLICES, fitting, selected};
 
@@ -45,15 +45,15 @@ struct NodeLabels {
     zone: String,
 }
 
-struct Publishing {
+struct EndpointSlices {
     client: Client,
     services: Cache<Service>,
     pods: Cache<Pod>,
     nodes: Cache<Node>,
     slices: OwnSlices,
-    seen: Mutex<HashMap<ObjectKey, Seen>>,
+    seen: Mutex<HashMap<ObjectKey, TriggerTimes>>,
     /// The last event about skipped Pods, by Service.
-    told: Mutex<HashMap<ObjectKey, Vec<String>>>,
+    reported: Mutex<HashMap<ObjectKey, Vec<String>>>,
     recorder: Recorder,
 }
 
@@ -65,14 +65,14 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
     let slices = own_slices.cache.clone();
     let (services_of_pods, services_of_nodes, pods_of_nodes) =
         (services.clone(), services.clone(), pods.clone());
-    let publishing = Publishing {
+    let publishing = EndpointSlices {
         client: client.clone(),
         services: services.clone(),
         pods: pods.clone(),
         nodes: nodes.clone(),
         slices: own_slices,
         seen: Mutex::default(),
-        told: Mutex::default(),
+        reported: Mutex::default(),
         recorder: Recorder::new(client.clone(), REPORTER),
     };
     let own = format!("{MANAGED_BY}={CONTROLLER}");
@@ -108,7 +108,7 @@ struct Observed {
     trigger: Option<Timestamp>,
 }
 
-impl Reconciler for Publishing {
+impl Reconciler for EndpointSlices {
     type Key = ObjectKey;
     type Observed = Observed;
     type Step = Decision;
@@ -116,7 +116,7 @@ impl Reconciler for Publishing {
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let Some(service) = self.services.get(key) else {
             self.seen().remove(key);
-            self.told().remove(key);
+            self.reported().remove(key);
             return Ok(None);
         };
         if !service.selects() {
@@ -137,7 +137,7 @@ impl Reconciler for Publishing {
         let Observed { service, pods, zones, slices, trigger } = observed;
         let pods: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
         let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
-        decide::decide(&Known { service, pods: &pods, zones, slices: &slices, trigger: *trigger })
+        decide::decide(&SliceInputs { service, pods: &pods, zones, slices: &slices, trigger: *trigger })
     }
 
     async fn execute(
@@ -148,31 +148,31 @@ impl Reconciler for Publishing {
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         self.slices.execute(&self.client, key, decision.steps).await?;
-        self.tell(key, &service.metadata.uid, decision.left_out).await;
+        self.report(key, &service.metadata.uid, decision.left_out).await;
         Ok(Outcome::Done)
     }
 }
 
-impl Publishing {
-    fn seen(&self) -> MutexGuard<'_, HashMap<ObjectKey, Seen>> {
+impl EndpointSlices {
+    fn seen(&self) -> MutexGuard<'_, HashMap<ObjectKey, TriggerTimes>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn told(&self) -> MutexGuard<'_, HashMap<ObjectKey, Vec<String>>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reported(&self) -> MutexGuard<'_, HashMap<ObjectKey, Vec<String>>> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records an event about skipped Pods, unless it is the same as the last one.
-    async fn tell(&self, key: &ObjectKey, uid: &str, left_out: Vec<String>) {
+    async fn report(&self, key: &ObjectKey, uid: &str, left_out: Vec<String>) {
         let message = match left_out.as_slice() {
             [] => {
-                self.told().remove(key);
+                self.reported().remove(key);
                 return;
             }
             [one] => format!("Error updating Endpoint Slices for Service {key}: {one}"),
             many => format!("Error updating Endpoint Slices for Service {key}: [{}]", many.join(", ")),
         };
-        if self.told().insert(key.clone(), left_out.clone()) == Some(left_out) {
+        if self.reported().insert(key.clone(), left_out.clone()) == Some(left_out) {
             return;
         }
         let (namespace, name) = (key.namespace.as_str(), key.name.as_str());

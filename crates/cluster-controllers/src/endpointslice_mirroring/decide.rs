@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::endpoints::decide::repack;
 use crate::endpointslice::decide::{Key, Wanted, in_place_of, says_the_same};
 use crate::service_endpoints::objects::{
-    Address, Conditions, Endpoint, Endpoints, LEADER, MANAGED_BY, Metadata, Port, SERVICE_NAME, Slice, Step,
-    SubsetPort, TRIGGER_TIME, owned_by, prefix, some, sorted,
+    Address, Conditions, Endpoint, Endpoints, LEADER, MANAGED_BY, Metadata, Port, SERVICE_NAME, Slice,
+    SliceStep, SubsetPort, TRIGGER_TIME, owned_by, prefix, some, sorted,
 };
 use crate::service_endpoints::view::{Texts, parse_address};
 
@@ -21,7 +21,7 @@ const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Decides about the mirrored slices of Endpoints; `endpoints` is `None` if there is nothing to mirror, such as without
 /// a Service or with a selector.
-pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
+pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<SliceStep> {
     let has = |texts: &Option<Texts>, key: &str, value: Option<&str>| {
         let found = texts.as_ref().and_then(|texts| texts.get(key)).map(String::as_str);
         found.is_some() && (value.is_none() || found == value)
@@ -31,7 +31,7 @@ pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
         !has(&metadata.labels, SKIP, Some("true")) && !has(&metadata.annotations, LEADER, None)
     });
     let Some(endpoints) = mirrored else {
-        return slices.iter().map(|slice| Step::Delete((*slice).clone())).collect();
+        return slices.iter().map(|slice| SliceStep::Delete((*slice).clone())).collect();
     };
     let mut existing: BTreeMap<Group, Vec<&Slice>> = BTreeMap::new();
     for slice in slices {
@@ -53,8 +53,8 @@ pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
     delete.extend(existing.into_values().flatten());
     use_again(&mut create, &mut update, &mut delete);
     let create = create.into_iter().filter(|_| endpoints.metadata.deletion_timestamp.is_none());
-    let steps = create.map(Step::Create).chain(update.into_iter().map(Step::Update));
-    steps.chain(delete.into_iter().map(|slice| Step::Delete(slice.clone()))).collect()
+    let steps = create.map(SliceStep::Create).chain(update.into_iter().map(SliceStep::Update));
+    steps.chain(delete.into_iter().map(|slice| SliceStep::Delete(slice.clone()))).collect()
 }
 
 /// Address type and ports.

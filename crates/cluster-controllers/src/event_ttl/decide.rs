@@ -33,7 +33,7 @@ struct Write {
 
 /// The decision about an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum EventStep {
     /// It has expired.
     Delete,
     /// It expires at this time.
@@ -41,14 +41,14 @@ pub(super) enum Step {
 }
 
 /// Decides about an event that expires `ttl` after its last write.
-pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> Step {
+pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> EventStep {
     let written = event.managed_fields.iter().filter_map(|write| write.time);
     // A server always sets a time; an event without any expires with the new ones.
     let last = written.chain(event.creation_timestamp).max().unwrap_or(now);
     match last.checked_add(ttl) {
-        Ok(end) if end <= now => Step::Delete,
-        Ok(end) => Step::KeepUntil(end),
-        Err(_) => Step::KeepUntil(Timestamp::MAX),
+        Ok(end) if end <= now => EventStep::Delete,
+        Ok(end) => EventStep::KeepUntil(end),
+        Err(_) => EventStep::KeepUntil(Timestamp::MAX),
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_lives_from_its_last_write() {
+    fn an_event_expires_after_its_last_write() {
         let event = |made: i64, written: &[i64]| -> Metadata {
             let entries: Vec<_> = written.iter().map(|time| json!({"time": at(*time).to_string()})).collect();
             serde_json::from_value(
@@ -80,18 +80,18 @@ mod tests {
             .unwrap()
         };
         for (event, now, expected) in [
-            (event(0, &[]), 3599, Step::KeepUntil(at(3600))),
-            (event(0, &[]), 3600, Step::Delete),
-            (event(0, &[0, 50, 20]), 3600, Step::KeepUntil(at(3650))),
-            (Metadata::default(), 10, Step::KeepUntil(at(3610))),
+            (event(0, &[]), 3599, EventStep::KeepUntil(at(3600))),
+            (event(0, &[]), 3600, EventStep::Delete),
+            (event(0, &[0, 50, 20]), 3600, EventStep::KeepUntil(at(3650))),
+            (Metadata::default(), 10, EventStep::KeepUntil(at(3610))),
         ] {
             assert_eq!(decide(&event, HOUR, at(now)), expected, "{event:?}");
         }
-        assert_eq!(decide(&event(0, &[]), Duration::MAX, at(1)), Step::KeepUntil(Timestamp::MAX));
+        assert_eq!(decide(&event(0, &[]), Duration::MAX, at(1)), EventStep::KeepUntil(Timestamp::MAX));
     }
 
     #[test]
-    fn events_that_end_close_together_go_together() {
+    fn events_that_expire_close_together_are_deleted_together() {
         assert_eq!(next_look(at(100), HOUR, at(0)), Duration::from_secs(100));
         assert_eq!(next_look(at(1), HOUR, at(0)), Duration::from_secs(60));
         assert_eq!(next_look(at(0), HOUR, at(5)), Duration::from_secs(60));

@@ -18,14 +18,14 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use process::Shutdown;
 use tasks::TaskFailure;
 
-use self::decide::{Event, Metadata, Step, decide, next_look};
+use self::decide::{Event, EventStep, Metadata, decide, next_look};
 use crate::kinds::EVENTS;
-use crate::views::There;
+use crate::views::Existence;
 
 /// The number of concurrent deletions.
-const AT_ONCE: usize = 16;
+const CONCURRENT_DELETIONS: usize = 16;
 /// The watch that runs while there are no events.
-const FIRST: &str = "the first event";
+const FIRST_EVENT: &str = "the first event";
 
 /// Deletes events `ttl` after their last write, until a stop is requested.
 ///
@@ -58,12 +58,17 @@ impl ReconcileKey for Expiry {
     async fn reconcile(&self, (): &(), context: &Context<()>) -> Result<Outcome> {
         let now = Timestamp::now();
         if let Some(end) = self.pass(now).await? {
-            context.subscriptions.remove(FIRST);
+            context.subscriptions.remove(FIRST_EVENT);
             return Ok(Outcome::RequeueAfter(next_look(end, self.ttl, now)));
         }
         let queue = context.queue.clone();
-        let bell = DeltaHandler::<There, _, _>::new(move |_| queue.add(()), || {});
-        context.subscriptions.add(FIRST, &self.informers, ListWatch::all(EVENTS).metadata_only(), bell);
+        let handler = DeltaHandler::<Existence, _, _>::new(move |_| queue.add(()), || {});
+        context.subscriptions.add(
+            FIRST_EVENT,
+            &self.informers,
+            ListWatch::all(EVENTS).metadata_only(),
+            handler,
+        );
         Ok(Outcome::Done)
     }
 }
@@ -78,12 +83,12 @@ impl Expiry {
             let mut ended = Vec::new();
             for Event { metadata } in page {
                 match decide(&metadata, self.ttl, now) {
-                    Step::Delete => ended.push(metadata),
-                    Step::KeepUntil(end) => first = Some(first.map_or(end, |first| first.min(end))),
+                    EventStep::Delete => ended.push(metadata),
+                    EventStep::KeepUntil(end) => first = Some(first.map_or(end, |first| first.min(end))),
                 }
             }
             let deletions = stream::iter(ended).map(|event| self.delete(event));
-            deletions.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+            deletions.buffer_unordered(CONCURRENT_DELETIONS).try_collect::<()>().await?;
         }
         Ok(first)
     }

@@ -21,7 +21,7 @@ pub(super) enum Propagation {
 
 /// The decision about an object.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CollectorStep {
     Nothing,
     /// Remove the references to absent and waiting owners: a solid owner remains.
     Release,
@@ -44,19 +44,19 @@ pub(super) struct Facts {
 }
 
 /// Decides about an object by the states of its owners.
-pub(super) fn decide(standings: &[Standing], facts: Facts) -> Step {
+pub(super) fn decide(standings: &[Standing], facts: Facts) -> CollectorStep {
     let is_any = |wanted: Standing| standings.contains(&wanted);
     if standings.is_empty() {
-        Step::Nothing
+        CollectorStep::Nothing
     } else if is_any(Standing::Solid) {
         if standings.iter().all(|standing| *standing == Standing::Solid) {
-            Step::Nothing
+            CollectorStep::Nothing
         } else {
-            Step::Release
+            CollectorStep::Release
         }
     } else if is_any(Standing::Waiting) && facts.has_dependents {
-        Step::DeleteForeground { unblock: facts.is_dependent_waiting }
+        CollectorStep::DeleteForeground { unblock: facts.is_dependent_waiting }
     } else {
-        Step::Delete(facts.propagation)
+        CollectorStep::Delete(facts.propagation)
     }
 }

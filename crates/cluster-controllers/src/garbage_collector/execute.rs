@@ -8,8 +8,8 @@ use kube::api::{DeleteParams, ListParams, Preconditions, PropagationPolicy};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::decide::{Facts, Propagation, Standing, Step, decide};
-use super::graph::{Coordinates, Ending, FOREGROUND, Node, ORPHAN, Uid, View};
+use super::decide::{CollectorStep, Facts, Propagation, Standing, decide};
+use super::graph::{CollectedObject, Coordinates, Ending, FOREGROUND, Node, ORPHAN, Uid};
 use super::{Collector, Key};
 use controller::events::Reference;
 use controller::{Context, Error, Objects, Result};
@@ -17,9 +17,9 @@ use controller::{Context, Error, Objects, Result};
 /// The number of attempts of a write that conflicts.
 const ATTEMPTS: usize = 5;
 /// The number of dependents that are orphaned concurrently.
-const SIDE_BY_SIDE: usize = 32;
+const CONCURRENT_ORPHANS: usize = 32;
 /// The size of the cache of absent owners.
-const REMEMBERED: usize = 1000;
+const ABSENCES_MAX: usize = 1000;
 
 /// The cache of absent owners. A uid does not come back.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Absences {
 
     fn add(&self, owner: &Arc<Coordinates>, namespace: &str) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
+        if known.len() >= ABSENCES_MAX {
             known.clear();
         }
         known.insert((Arc::clone(owner), namespace.into()));
@@ -88,7 +88,7 @@ impl Collector {
             return Ok(Some(Standing::Absent));
         }
         let objects = Objects::new(&self.client, &of.resource, of.is_namespaced.then_some(namespace));
-        let found: Option<View> = objects.get_metadata(&owner.name).await?;
+        let found: Option<CollectedObject> = objects.get_metadata(&owner.name).await?;
         Ok(Some(match found.filter(|found| found.metadata.uid == owner.uid) {
             Some(found) if found.metadata.ending() == Ending::Foreground => Standing::Waiting,
             Some(_) => Standing::Solid,
@@ -122,7 +122,7 @@ impl Collector {
     ) -> Result<()> {
         let everywhere = Objects::new(&self.client, &of.resource, None);
         let named = ListParams::default().fields(&format!("metadata.name={}", owner.name));
-        let found = everywhere.list_metadata::<View>(&named).await?;
+        let found = everywhere.list_metadata::<CollectedObject>(&named).await?;
         if found.items.iter().any(|found| found.metadata.uid == owner.uid) {
             let Coordinates { api_version, kind, name, uid } = owner;
             let namespace = &object.namespace;
@@ -161,8 +161,8 @@ impl Collector {
             }
         };
         match decide(&standings, facts) {
-            Step::Nothing => Ok(()),
-            Step::Release => {
+            CollectorStep::Nothing => Ok(()),
+            CollectorStep::Release => {
                 let both = node.owners.iter().zip(&standings);
                 let lost = both.filter(|(_, standing)| **standing != Standing::Solid);
                 let lost: Vec<&str> = lost.map(|(owner, _)| &*owner.at.uid).collect();
@@ -171,7 +171,7 @@ impl Collector {
                 })
                 .await
             }
-            Step::DeleteForeground { unblock } => {
+            CollectorStep::DeleteForeground { unblock } => {
                 if unblock {
                     self.change_owners(node, |mut reference| {
                         if reference["blockOwnerDeletion"] == true {
@@ -183,7 +183,7 @@ impl Collector {
                 }
                 self.delete(node, Propagation::Foreground).await
             }
-            Step::Delete(propagation) => self.delete(node, propagation).await,
+            CollectorStep::Delete(propagation) => self.delete(node, propagation).await,
         }
     }
 
@@ -204,7 +204,9 @@ impl Collector {
                 Err(error) if error.is_conflict() => {}
                 outcome => return outcome.map(drop),
             }
-            let Some(View { metadata }) = objects.get_metadata(&node.name).await? else { return Ok(()) };
+            let Some(CollectedObject { metadata }) = objects.get_metadata(&node.name).await? else {
+                return Ok(());
+            };
             let owners = metadata.owner_references.iter().map(|reference| &*reference.uid);
             if metadata.uid != *node.uid {
                 return Ok(());
@@ -237,7 +239,7 @@ impl Collector {
         let is_other = |reference: Value| (reference["uid"] != *node.uid).then_some(reference);
         let work: Vec<_> =
             dependents.iter().map(|dependent| self.change_owners(dependent, is_other)).collect();
-        futures::stream::iter(work).buffer_unordered(SIDE_BY_SIDE).try_collect::<()>().await?;
+        futures::stream::iter(work).buffer_unordered(CONCURRENT_ORPHANS).try_collect::<()>().await?;
         self.remove_finalizer(node, ORPHAN).await
     }
 

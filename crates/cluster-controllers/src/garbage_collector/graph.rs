@@ -15,7 +15,7 @@ pub(super) const ORPHAN: &str = "orphan";
 
 /// The fields of every object that the garbage collector reads.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct View {
+pub(super) struct CollectedObject {
     pub(super) metadata: Metadata,
 }
 

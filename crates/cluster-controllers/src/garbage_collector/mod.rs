@@ -27,11 +27,11 @@ use kube::Client;
 use serde::de::IgnoredAny;
 
 use self::execute::Absences;
-use self::graph::{Ending, Graph, Uid, View};
+use self::graph::{CollectedObject, Ending, Graph, Uid};
 use crate::Setup;
 
 const NAME: &str = "garbage-collector-controller";
-const DEFINITIONS: ResourceKind = ResourceKind {
+const CRDS: ResourceKind = ResourceKind {
     group: "apiextensions.k8s.io",
     version: "v1",
     kind: "CustomResourceDefinition",
@@ -74,7 +74,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ke
     };
     let mut controller = Controller::new(NAME, collector).workers(WORKERS);
     controller.context().queue.add(Key::Types);
-    for kind in [DEFINITIONS, API_SERVICES] {
+    for kind in [CRDS, API_SERVICES] {
         let queue = controller.context().queue;
         controller = controller.watch::<IgnoredAny, _>(
             &setup.informers,
@@ -210,7 +210,7 @@ impl Collector {
             }
             let watched = Watched { of: Arc::new(of.clone()), is_over: Arc::default() };
             let target = ListWatch::all(of.resource.clone()).metadata_only();
-            let follower = Follower {
+            let follower = GraphHandler {
                 graph: Arc::clone(&self.graph),
                 queue: context.queue.clone(),
                 of: Arc::clone(&watched.of),
@@ -230,7 +230,7 @@ fn is_collected(of: &ServedResource) -> bool {
 }
 
 /// The event handler that keeps the objects of one type in the graph.
-struct Follower {
+struct GraphHandler {
     graph: Arc<Mutex<Graph>>,
     queue: WorkQueue<Key>,
     of: Arc<ServedResource>,
@@ -239,7 +239,7 @@ struct Follower {
     reading: u32,
 }
 
-impl EventHandler for Follower {
+impl EventHandler for GraphHandler {
     fn handle(&mut self, event: WatchEvent<'_>) -> Result<()> {
         let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = match event {
@@ -253,10 +253,10 @@ impl EventHandler for Follower {
                 vec![Key::Types]
             }
             WatchEvent::Apply(_, line) => {
-                let View { metadata } = line.parse()?;
+                let CollectedObject { metadata } = line.parse()?;
                 graph.seen(&self.of, metadata, self.reading)
             }
-            WatchEvent::Delete(_, line) => graph.gone(&line.parse::<View>()?.metadata.uid),
+            WatchEvent::Delete(_, line) => graph.gone(&line.parse::<CollectedObject>()?.metadata.uid),
             WatchEvent::InitDone => graph.read_again(&self.of, self.reading),
         };
         drop(graph);

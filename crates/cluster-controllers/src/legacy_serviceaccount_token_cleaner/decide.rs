@@ -40,7 +40,7 @@ pub(super) struct Surroundings {
 
 /// The decision about a Secret.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TokenCleanupStep {
     /// Nothing to do before this time.
     Wait(Timestamp),
     /// Nothing to do before the Secret changes.
@@ -73,21 +73,21 @@ pub(super) fn decide(
     around: &Surroundings,
     now: Timestamp,
     period: SignedDuration,
-) -> Step {
+) -> TokenCleanupStep {
     let Some(noted) = around.since.as_deref().and_then(day).and_then(|since| behind(since, period)) else {
-        return Step::KeepForNow;
+        return TokenCleanupStep::KeepForNow;
     };
     if now < noted {
-        return Step::Wait(noted);
+        return TokenCleanupStep::Wait(noted);
     }
     // A Secret that its ServiceAccount does not list was created manually, and is not cleaned up.
     let names_it = |account: &Account| account.secrets.iter().any(|named| named.name == secret.name);
     if around.is_mounted || !around.account.as_ref().is_some_and(names_it) {
-        return Step::KeepForNow;
+        return TokenCleanupStep::KeepForNow;
     }
     match secret.labels.get(INVALID_SINCE).and_then(|text| day(text)) {
-        Some(_) => Step::Delete,
-        None => Step::Refuse(now.to_zoned(TimeZone::UTC).date().to_string()),
+        Some(_) => TokenCleanupStep::Delete,
+        None => TokenCleanupStep::Refuse(now.to_zoned(TimeZone::UTC).date().to_string()),
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_due_a_period_after_it_was_made_used_and_refused() {
+    fn a_token_is_due_a_period_after_creation_use_and_invalidation() {
         for (labels, expected) in [
             (json!(null), Some("2024-12-31T00:00:01Z")),
             (json!({LAST_USED: "2024-03-01"}), Some("2025-03-02T00:00:00Z")),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_due_is_refused_first_and_goes_later() {
+    fn a_due_token_is_invalidated_first_and_deleted_later() {
         let account = |name: &str| -> Account {
             serde_json::from_value(json!({"metadata": {}, "secrets": [{"name": name}]})).unwrap()
         };
@@ -161,19 +161,19 @@ mod tests {
         let long = Some("2020-01-01");
         let refused = json!({INVALID_SINCE: "2025-01-01"});
         for (labels, around, expected) in [
-            (json!({}), around(None, Some(&its), false), Step::KeepForNow),
-            (json!({}), around(Some("now"), Some(&its), false), Step::KeepForNow),
+            (json!({}), around(None, Some(&its), false), TokenCleanupStep::KeepForNow),
+            (json!({}), around(Some("now"), Some(&its), false), TokenCleanupStep::KeepForNow),
             (
                 json!({}),
                 around(Some("2026-01-01"), Some(&its), false),
-                Step::Wait(time("2027-01-02T00:00:00Z")),
+                TokenCleanupStep::Wait(time("2027-01-02T00:00:00Z")),
             ),
-            (json!({}), around(long, None, false), Step::KeepForNow),
-            (json!({}), around(long, Some(&other), false), Step::KeepForNow),
-            (json!({}), around(long, Some(&its), true), Step::KeepForNow),
-            (json!({}), around(long, Some(&its), false), Step::Refuse("2026-05-06".to_owned())),
-            (refused.clone(), around(long, Some(&its), false), Step::Delete),
-            (refused, around(long, Some(&its), true), Step::KeepForNow),
+            (json!({}), around(long, None, false), TokenCleanupStep::KeepForNow),
+            (json!({}), around(long, Some(&other), false), TokenCleanupStep::KeepForNow),
+            (json!({}), around(long, Some(&its), true), TokenCleanupStep::KeepForNow),
+            (json!({}), around(long, Some(&its), false), TokenCleanupStep::Refuse("2026-05-06".to_owned())),
+            (refused.clone(), around(long, Some(&its), false), TokenCleanupStep::Delete),
+            (refused, around(long, Some(&its), true), TokenCleanupStep::KeepForNow),
         ] {
             let step = decide(&secret(labels.clone()), &around, time("2026-05-06T07:08:09Z"), PERIOD);
             assert_eq!(step, expected, "{labels}");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_names_a_secret_wherever_it_does() {
+    fn a_pod_may_refer_to_a_secret_anywhere() {
         let spec =
             json!({"volumes": [{"projected": {"subscriptions": [{"secret": {"name": "token"}}]}}], "x": 1});
         assert!(mentions(&spec, "token"));

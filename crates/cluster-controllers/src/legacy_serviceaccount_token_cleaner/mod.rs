@@ -18,10 +18,10 @@ use kube::api::ListParams;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::decide::{Account, INVALID_SINCE, Step, Surroundings, decide, due, mentions};
+use self::decide::{Account, INVALID_SINCE, Surroundings, TokenCleanupStep, decide, due, mentions};
 use crate::kinds::{CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS};
 use crate::serviceaccount_token::account;
-use crate::views::{Bare, Metadata, There, wait_until};
+use crate::views::{Existence, Metadata, MetadataOnly, wait_until};
 use crate::{Settings, Setup};
 
 /// The ConfigMap with the day since which the server tracks the use of tokens.
@@ -54,7 +54,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
         settings: Arc::clone(&setup.settings),
     };
     let secrets = ListWatch::all(SECRETS).fields("type=kubernetes.io/service-account-token").metadata_only();
-    Controller::new("legacy-serviceaccount-token-cleaner-controller", cleaner).watch::<There, _>(
+    Controller::new("legacy-serviceaccount-token-cleaner-controller", cleaner).watch::<Existence, _>(
         &setup.informers,
         secrets,
         |delta| (!delta.is_deleted).then(|| delta.key.clone()),
@@ -78,22 +78,24 @@ struct Observed {
 impl Reconciler for Cleaner {
     type Key = ObjectKey;
     type Observed = Observed;
-    type Step = Step;
+    type Step = TokenCleanupStep;
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let period = self.settings.unused_tokens.unwrap_or(A_YEAR);
         let period = SignedDuration::try_from(period).unwrap_or(SignedDuration::MAX);
         let secrets = Objects::new(&self.reader, &SECRETS.resource(), key.namespace());
-        let Some(Bare { metadata: secret }) = secrets.get_metadata(&key.name).await? else { return Ok(None) };
+        let Some(MetadataOnly { metadata: secret }) = secrets.get_metadata(&key.name).await? else {
+            return Ok(None);
+        };
         let is_due = due(&secret, period).is_some_and(|due| due <= Timestamp::now());
         let around = if is_due { Some(self.surroundings(key, &secret).await?) } else { None };
         Ok(Some(Observed { secret, period, around }))
     }
 
-    fn decide(Observed { secret, period, around }: &Observed, now: Timestamp) -> Step {
+    fn decide(Observed { secret, period, around }: &Observed, now: Timestamp) -> TokenCleanupStep {
         match (due(secret, *period), around) {
-            (None, _) => Step::Keep,
-            (Some(due), None) => Step::Wait(due),
+            (None, _) => TokenCleanupStep::Keep,
+            (Some(due), None) => TokenCleanupStep::Wait(due),
             (Some(_), Some(around)) => decide(secret, around, now, *period),
         }
     }
@@ -102,24 +104,24 @@ impl Reconciler for Cleaner {
         &self,
         key: &ObjectKey,
         Observed { secret, .. }: Observed,
-        step: Step,
+        step: TokenCleanupStep,
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         let secrets = Objects::new(&self.client, &SECRETS.resource(), key.namespace());
         match step {
-            Step::Keep => {}
-            Step::Wait(until) => {
+            TokenCleanupStep::Keep => {}
+            TokenCleanupStep::Wait(until) => {
                 let wait = wait_until(until, Timestamp::now()).unwrap_or_default();
                 return Ok(Outcome::RequeueAfter(wait));
             }
-            Step::KeepForNow => return Ok(Outcome::RequeueAfter(A_DAY)),
-            Step::Refuse(day) => {
+            TokenCleanupStep::KeepForNow => return Ok(Outcome::RequeueAfter(A_DAY)),
+            TokenCleanupStep::Refuse(day) => {
                 let Metadata { uid, resource_version, .. } = &secret;
                 let labels = json!({INVALID_SINCE: day});
                 let patch = json!({"uid": uid, "resourceVersion": resource_version, "labels": labels});
                 secrets.merge_patch::<Value>(&key.name, &json!({"metadata": patch})).await?;
             }
-            Step::Delete => drop(secrets.delete(&key.name, &secret.deletion()).await?),
+            TokenCleanupStep::Delete => drop(secrets.delete(&key.name, &secret.deletion()).await?),
         }
         Ok(Outcome::Done)
     }

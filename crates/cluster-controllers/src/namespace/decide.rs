@@ -12,7 +12,7 @@ const FINALIZER_SECONDS: i64 = 15;
 
 /// The fields of a remaining object that this controller reads.
 #[derive(Debug, Deserialize)]
-pub(super) struct Left {
+pub(super) struct RemainingObject {
     pub(super) metadata: LeftMetadata,
 }
 
@@ -25,12 +25,12 @@ pub(super) struct LeftMetadata {
 
 /// The remaining objects of one type.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct RemainingObjects {
     pub(super) count: usize,
     pub(super) finalizers: BTreeMap<String, usize>,
 }
 
-impl Found {
+impl RemainingObjects {
     pub(super) fn add(&mut self, finalizers: &[String]) {
         self.count += 1;
         for finalizer in finalizers {
@@ -43,7 +43,7 @@ impl Found {
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub(super) resource: ApiResource,
-    pub(super) found: Found,
+    pub(super) found: RemainingObjects,
     /// Estimated seconds until its objects are gone.
     pub(super) estimate: i64,
     pub(super) error: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// `estimate` is the time of graceful deletions.
-    pub(super) fn of(namespace: &str, resource: ApiResource, found: Found, estimate: i64) -> Self {
+    pub(super) fn of(namespace: &str, resource: ApiResource, found: RemainingObjects, estimate: i64) -> Self {
         let (estimate, error) = if found.count == 0 {
             (0, None)
         } else if estimate != 0 {
@@ -67,7 +67,7 @@ impl Sweep {
     }
 
     pub(super) fn failed(resource: ApiResource, error: String) -> Self {
-        Self { resource, found: Found::default(), estimate: 0, error: Some(error) }
+        Self { resource, found: RemainingObjects::default(), estimate: 0, error: Some(error) }
     }
 }
 
@@ -83,9 +83,9 @@ pub(super) struct Findings {
 
 /// The next step of a namespace deletion.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum DeletionStep {
     /// It is empty: remove the finalizer.
-    LetGo,
+    Finalize,
     /// Objects remain that other controllers must finalize.
     Wait(Duration),
     /// A request failed.
@@ -93,14 +93,14 @@ pub(super) enum Step {
 }
 
 impl Findings {
-    pub(super) fn step(&self) -> Step {
+    pub(super) fn step(&self) -> DeletionStep {
         let errors: Vec<String> = self.unknown_text().into_iter().chain(self.errors()).collect();
         if !errors.is_empty() {
-            return Step::Retry(errors.join(", "));
+            return DeletionStep::Retry(errors.join(", "));
         }
         match self.sweeps.iter().map(|sweep| sweep.estimate).max().unwrap_or(0) {
-            0 => Step::LetGo,
-            seconds => Step::Wait(Duration::from_secs(u64::try_from(seconds / 2 + 1).unwrap_or(1))),
+            0 => DeletionStep::Finalize,
+            seconds => DeletionStep::Wait(Duration::from_secs(u64::try_from(seconds / 2 + 1).unwrap_or(1))),
         }
     }
 

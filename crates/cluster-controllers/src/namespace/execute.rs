@@ -11,21 +11,21 @@ use kube::Client;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use serde::Deserialize;
 
-use super::decide::{Findings, Found, Left, LeftMetadata, Sweep};
-use crate::kinds::DEFINITIONS;
-use crate::views::There;
+use super::decide::{Findings, LeftMetadata, RemainingObject, RemainingObjects, Sweep};
+use crate::kinds::CRDS;
+use crate::views::Existence;
 
 const PODS: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Pod", plural: "pods" };
 const NODES: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Node", plural: "nodes" };
 /// The page size of lists.
 const PAGE: u32 = 500;
 /// The number of types that are deleted concurrently.
-const SIDE_BY_SIDE: usize = 8;
+const CONCURRENT_TYPES: usize = 8;
 /// Changes within this time trigger one pass.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// A pass over a namespace whose deletion started at `since`.
-pub(super) struct Emptying<'a> {
+pub(super) struct ContentDeletion<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
     pub(super) since: Timestamp,
@@ -62,12 +62,12 @@ struct PodStatus {
     phase: String,
 }
 
-impl Emptying<'_> {
+impl ContentDeletion<'_> {
     /// Deletes all objects that can be deleted now, and returns those that remain.
     pub(super) async fn pass(&self) -> Result<Findings> {
         // A list of CRDs ensures that discovery has all of their types, even on a server that lags behind another one.
-        let definitions = Objects::new(self.client, &DEFINITIONS.resource(), None);
-        definitions.list_metadata::<There>(&ListParams::default()).await?;
+        let crds = Objects::new(self.client, &CRDS.resource(), None);
+        crds.list_metadata::<Existence>(&ListParams::default()).await?;
         let served = Discovery::fetch(self.client).await?;
         let deletable = served.preferred().filter(|of| of.is_namespaced && of.supports(&["delete"]));
         let (pods, others): (Vec<_>, Vec<_>) = deletable.partition(|of| of.resource == PODS.resource());
@@ -83,7 +83,7 @@ impl Emptying<'_> {
         }
         if !findings.are_pods_left {
             let work: Vec<_> = others.into_iter().map(|of| self.objects(of)).collect();
-            let sweeps: Vec<_> = futures::stream::iter(work).buffered(SIDE_BY_SIDE).collect().await;
+            let sweeps: Vec<_> = futures::stream::iter(work).buffered(CONCURRENT_TYPES).collect().await;
             findings.sweeps.extend(sweeps);
         }
         Ok(findings)
@@ -94,21 +94,23 @@ impl Emptying<'_> {
         let found = match self.empty(&objects, of).await {
             Ok(found) => found,
             // A removed CRD deletes its objects; some types are listed but have no collection.
-            Err(error) if error.is_not_found() || error.is_method_not_allowed() => Found::default(),
+            Err(error) if error.is_not_found() || error.is_method_not_allowed() => {
+                RemainingObjects::default()
+            }
             Err(error) => return Sweep::failed(of.resource.clone(), error.to_string()),
         };
         Sweep::of(self.namespace, of.resource.clone(), found, 0)
     }
 
-    async fn empty(&self, objects: &Objects, of: &ServedResource) -> Result<Found> {
+    async fn empty(&self, objects: &Objects, of: &ServedResource) -> Result<RemainingObjects> {
         if !of.supports(&["list"]) {
             delete_collection(objects).await?;
-            return Ok(Found::default());
+            return Ok(RemainingObjects::default());
         }
-        let first = objects.list_metadata::<Left>(&ListParams::default().limit(PAGE)).await?;
-        let is_ending = |left: &Left| left.metadata.deletion_timestamp.is_some();
+        let first = objects.list_metadata::<RemainingObject>(&ListParams::default().limit(PAGE)).await?;
+        let is_ending = |left: &RemainingObject| left.metadata.deletion_timestamp.is_some();
         if first.items.is_empty() {
-            return Ok(Found::default());
+            return Ok(RemainingObjects::default());
         }
         if first.metadata.continue_token.is_empty() && first.items.iter().all(is_ending) {
             return Ok(count(first.items));
@@ -118,8 +120,8 @@ impl Emptying<'_> {
         } else {
             delete_each(objects).await?;
         }
-        let mut found = Found::default();
-        let mut pages = objects.metadata_pages::<Left>(ListParams::default());
+        let mut found = RemainingObjects::default();
+        let mut pages = objects.metadata_pages::<RemainingObject>(ListParams::default());
         while let Some(page) = pages.next().await? {
             page.iter().for_each(|left| found.add(&left.metadata.finalizers));
         }
@@ -143,7 +145,7 @@ impl Emptying<'_> {
                 left = objects.list::<Pod>(&ListParams::default()).await?.items;
             }
         }
-        let mut found = Found::default();
+        let mut found = RemainingObjects::default();
         left.iter().for_each(|pod| found.add(&pod.metadata.left.finalizers));
         Ok(Sweep::of(self.namespace, PODS.resource(), found, estimate))
     }
@@ -173,8 +175,8 @@ impl Emptying<'_> {
     }
 }
 
-fn count(items: Vec<Left>) -> Found {
-    let mut found = Found::default();
+fn count(items: Vec<RemainingObject>) -> RemainingObjects {
+    let mut found = RemainingObjects::default();
     items.iter().for_each(|left| found.add(&left.metadata.finalizers));
     found
 }
@@ -202,19 +204,19 @@ async fn delete_each(objects: &Objects) -> Result<()> {
 }
 
 /// The event handler that enqueues a namespace when a remaining object changes.
-pub(super) struct Doorbell {
+pub(super) struct NamespaceHandler {
     queue: WorkQueue<String>,
     namespace: String,
     is_live: bool,
 }
 
-impl Doorbell {
+impl NamespaceHandler {
     pub(super) fn new(queue: WorkQueue<String>, namespace: &str) -> Self {
         Self { queue, namespace: namespace.to_owned(), is_live: false }
     }
 }
 
-impl EventHandler for Doorbell {
+impl EventHandler for NamespaceHandler {
     fn handle(&mut self, event: WatchEvent<'_>) -> Result<()> {
         // A further pass covers changes between the list of objects and the start of this informer.
         self.is_live = match event {

@@ -18,8 +18,8 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::decide::{Condition, Findings, Step, conditions};
-use self::execute::{Doorbell, Emptying};
+use self::decide::{Condition, DeletionStep, Findings, conditions};
+use self::execute::{ContentDeletion, NamespaceHandler};
 use crate::Setup;
 
 const NAMESPACES: ResourceKind =
@@ -31,7 +31,7 @@ const WORKERS: usize = 4;
 
 /// The fields of a Namespace that tell whether it is being deleted.
 #[derive(Deserialize)]
-struct Seen {
+struct DeletionState {
     metadata: SeenMetadata,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = St
         "namespace-controller",
         Namespaces { client: setup.client.clone(), informers: setup.informers.clone() },
     )
-    .watch::<Seen, _>(&setup.informers, ListWatch::all(NAMESPACES).metadata_only(), |delta| {
+    .watch::<DeletionState, _>(&setup.informers, ListWatch::all(NAMESPACES).metadata_only(), |delta| {
         let is_ending = delta.object.metadata.deletion_timestamp.is_some();
         (is_ending || delta.is_deleted).then(|| delta.key.name.clone())
     })
@@ -123,8 +123,8 @@ impl Namespaces {
             namespace = objects.replace_subresource("status", name, &namespace).await?;
         }
         let now = Timestamp::now();
-        let findings = Emptying { client: &self.client, namespace: name, since, now }.pass().await?;
-        self.watch_what_is_left(name, &findings, context);
+        let findings = ContentDeletion { client: &self.client, namespace: name, since, now }.pass().await?;
+        self.watch_remaining(name, &findings, context);
 
         let old: Vec<Condition> =
             serde_json::from_value(namespace["status"]["conditions"].clone()).unwrap_or_default();
@@ -133,9 +133,9 @@ impl Namespaces {
             namespace = objects.replace_subresource("status", name, &namespace).await?;
         }
         match findings.step() {
-            Step::Wait(delay) => Ok(Outcome::RequeueAfter(delay)),
-            Step::Retry(reason) => Err(Error::other(reason)),
-            Step::LetGo => {
+            DeletionStep::Wait(delay) => Ok(Outcome::RequeueAfter(delay)),
+            DeletionStep::Retry(reason) => Err(Error::other(reason)),
+            DeletionStep::Finalize => {
                 if let Some(finalizers) = namespace["spec"]["finalizers"].as_array_mut() {
                     finalizers.retain(|finalizer| finalizer != FINALIZER);
                 }
@@ -146,13 +146,13 @@ impl Namespaces {
     }
 
     /// Watches the types with remaining objects.
-    fn watch_what_is_left(&self, namespace: &str, findings: &Findings, context: &Context<String>) {
+    fn watch_remaining(&self, namespace: &str, findings: &Findings, context: &Context<String>) {
         let left = findings.sweeps.iter().filter(|sweep| sweep.found.count > 0);
         for sweep in left {
             let list_watch = ListWatch::all(sweep.resource.clone()).namespace(namespace).metadata_only();
-            let bell = Doorbell::new(context.queue.clone(), namespace);
+            let handler = NamespaceHandler::new(context.queue.clone(), namespace);
             let name = format!("{}{list_watch}", watches_of(namespace));
-            context.subscriptions.add(name, &self.informers, list_watch, bell);
+            context.subscriptions.add(name, &self.informers, list_watch, handler);
         }
     }
 }
@@ -179,7 +179,7 @@ mod decisions {
     use super::*;
 
     #[test]
-    fn a_namespace_is_emptied_once_its_deletion_has_begun_and_its_finalizer_holds_it() {
+    fn a_terminating_namespace_with_its_finalizer_is_emptied() {
         let namespace = |deleted: Option<&str>, finalizers: &[&str]| {
             Some(json!({"metadata": {"deletionTimestamp": deleted}, "spec": {"finalizers": finalizers}}))
         };

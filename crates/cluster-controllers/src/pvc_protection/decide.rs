@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_used_by_pods_on_nodes_that_name_it_or_that_it_was_made_for() {
+    fn a_claim_is_used_by_scheduled_pods_that_refer_to_it() {
         let by_name = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "w", "emptyDir": {}}]);
         let ephemeral = json!([{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]);
         let none = json!({});
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_name_claims_of_both_sorts() {
+    fn pods_refer_to_claims_directly_and_by_ephemeral_volumes() {
         let volumes = json!([{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "b", "ephemeral": {}},
             {"name": "d", "emptyDir": {}}]);
         assert_eq!(named(&pod("n", volumes, &json!({}))).collect::<Vec<_>>(), ["c", "p-b"]);

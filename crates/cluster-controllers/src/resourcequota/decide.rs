@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
-use quota::Resource;
+use quota::QuotaResource;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 #[serde(from = "Raw")]
 pub(super) struct Quota {
     /// The resources that it counts.
-    pub resources: BTreeSet<Resource>,
+    pub resources: BTreeSet<QuotaResource>,
     /// The hash of its spec.
     pub spec: u64,
     /// Whether its status matches its spec and has the use of all resources.
@@ -71,7 +71,7 @@ struct Status {
 
 /// The fields of a resource that must be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum WatchDetail {
     /// Metadata only: objects are counted.
     Count,
     /// All fields; every change may free something.
@@ -81,20 +81,23 @@ pub(super) enum Sight {
 }
 
 /// The required fields of a resource.
-pub(super) fn sight((group, plural): &Resource) -> Sight {
+pub(super) fn watch_detail(resource: &QuotaResource) -> WatchDetail {
+    let QuotaResource { group, plural } = resource;
     match (group.as_str(), plural.as_str()) {
-        ("", "pods") => Sight::Ends,
-        ("", "services" | "persistentvolumeclaims") | ("resource.k8s.io", "resourceclaims") => Sight::Changes,
-        _ => Sight::Count,
+        ("", "pods") => WatchDetail::Ends,
+        ("", "services" | "persistentvolumeclaims") | ("resource.k8s.io", "resourceclaims") => {
+            WatchDetail::Changes
+        }
+        _ => WatchDetail::Count,
     }
 }
 
 /// Whether an update of an object may have reduced its use.
-pub(super) fn may_free(object: &Object, sight: Sight) -> bool {
-    match sight {
-        Sight::Count => false,
-        Sight::Changes => true,
-        Sight::Ends => {
+pub(super) fn may_free(object: &Object, watch_detail: WatchDetail) -> bool {
+    match watch_detail {
+        WatchDetail::Count => false,
+        WatchDetail::Changes => true,
+        WatchDetail::Ends => {
             ["Failed", "Succeeded"].contains(&object.status.phase.as_str())
                 || object.metadata.deletion_timestamp.is_some()
                 || object.spec.active_deadline_seconds.is_some()
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_is_counted_when_its_status_says_so() {
+    fn a_quota_is_counted_if_its_status_matches_its_spec() {
         let (spec, hard) = (json!({"hard": {"pods": "1"}}), json!({"pods": "1"}));
         assert!(quota(&spec, &json!({"hard": hard, "used": {}})).is_counted);
         assert!(!quota(&spec, &json!({"hard": hard})).is_counted);
@@ -124,15 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn pods_free_something_when_they_end_and_others_with_every_change() {
-        let pods = ("".to_owned(), "pods".to_owned());
-        let seen = |object: Value| may_free(&serde_json::from_value(object).unwrap(), sight(&pods));
+    fn pods_free_usage_when_they_terminate_and_others_with_every_change() {
+        let pods = QuotaResource::new("", "pods");
+        let seen = |object: Value| may_free(&serde_json::from_value(object).unwrap(), watch_detail(&pods));
         assert!(!seen(json!({"metadata": {}, "spec": {}, "status": {"phase": "Running"}})));
         assert!(seen(json!({"metadata": {}, "spec": {}, "status": {"phase": "Failed"}})));
         assert!(seen(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {}})));
         assert!(seen(json!({"metadata": {}, "spec": {"activeDeadlineSeconds": 1}})));
-        let of = |group: &str, plural: &str| sight(&(group.to_owned(), plural.to_owned()));
-        assert_eq!(of("", "services"), Sight::Changes);
-        assert_eq!(of("apps", "deployments"), Sight::Count);
+        let of = |group: &str, plural: &str| watch_detail(&QuotaResource::new(group, plural));
+        assert_eq!(of("", "services"), WatchDetail::Changes);
+        assert_eq!(of("apps", "deployments"), WatchDetail::Count);
     }
 }

@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::api::{ApiResource, ListParams};
 use model::Object;
-use quota::{Counted, Resource, Tally};
+use quota::{Counted, QuotaResource, Tally};
 use serde_json::Value;
 
-use super::decide::{Sight, sight};
+use super::decide::{WatchDetail, watch_detail};
 use crate::kinds::QUOTAS;
-use crate::views::There;
+use crate::views::Existence;
 
 /// Recalculates one quota. Returns whether its status had other hard limits before.
 pub(super) async fn count(
     client: &Client,
     key: &ObjectKey,
-    served: &BTreeMap<Resource, ApiResource>,
+    served: &BTreeMap<QuotaResource, ApiResource>,
 ) -> Result<bool> {
     let quotas = Objects::new(client, &QUOTAS.resource(), key.namespace());
     // The RBAC role of the controller allows to list quotas, but not to get one.
@@ -42,12 +42,13 @@ async fn add_all(
     tally: &mut Tally,
     client: &Client,
     key: &ObjectKey,
-    resource: &Resource,
+    resource: &QuotaResource,
     names: &ApiResource,
 ) -> Result<()> {
     let objects = Objects::new(client, names, key.namespace());
-    let counted = Counted { group: &resource.0, plural: &resource.1, now: Timestamp::now().as_second() };
-    let counts = if sight(resource) == Sight::Count {
+    let counted =
+        Counted { group: &resource.group, plural: &resource.plural, now: Timestamp::now().as_second() };
+    let counts = if watch_detail(resource) == WatchDetail::Count {
         count_all(tally, counted, &objects).await
     } else {
         add_each(tally, counted, &objects).await
@@ -60,7 +61,7 @@ async fn add_all(
 
 /// Counts objects by their metadata.
 async fn count_all(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -> Result<()> {
-    let (mut pages, nothing) = (objects.metadata_pages::<There>(ListParams::default()), Object::new());
+    let (mut pages, nothing) = (objects.metadata_pages::<Existence>(ListParams::default()), Object::new());
     let mut has_begun = false;
     while let Some(page) = pages.next().await? {
         begin(tally, counted, &mut has_begun);

@@ -19,12 +19,12 @@ use controller::{
 };
 use kube::Client;
 use kube::api::ApiResource;
-use quota::Resource;
+use quota::QuotaResource;
 
-use self::decide::{Object, Quota, Sight, may_free, sight};
+use self::decide::{Object, Quota, WatchDetail, may_free, watch_detail};
 use crate::Setup;
-use crate::kinds::{CLAIMS, CONFIG_MAPS, DEFINITIONS, PODS, QUOTAS, SECRETS, SERVICES};
-use crate::views::There;
+use crate::kinds::{CLAIMS, CONFIG_MAPS, CRDS, PODS, QUOTAS, SECRETS, SERVICES};
+use crate::views::Existence;
 
 /// The number of quotas that are recalculated concurrently.
 const WORKERS: usize = 2;
@@ -59,7 +59,7 @@ struct Counter {
 #[derive(Default)]
 struct Types {
     /// Their served versions.
-    served: BTreeMap<Resource, ApiResource>,
+    served: BTreeMap<QuotaResource, ApiResource>,
     /// The number of observed changes of CRDs.
     changes: u64,
 }
@@ -82,10 +82,11 @@ impl ReconcileKey for Counter {
 
 impl Counter {
     /// The served ones of these resources.
-    async fn served(&self, wanted: &BTreeSet<Resource>) -> Result<BTreeMap<Resource, ApiResource>> {
+    async fn served(&self, wanted: &BTreeSet<QuotaResource>) -> Result<BTreeMap<QuotaResource, ApiResource>> {
         let known = || {
             let types = self.types();
-            let find = |resource: &Resource| core(resource).or_else(|| types.served.get(resource).cloned());
+            let find =
+                |resource: &QuotaResource| core(resource).or_else(|| types.served.get(resource).cloned());
             wanted
                 .iter()
                 .filter_map(|wanted| Some((wanted.clone(), find(wanted)?)))
@@ -102,7 +103,7 @@ impl Counter {
             let countable =
                 served.preferred().filter(|of| of.is_namespaced && of.supports(&["list", "watch"]));
             let named = countable
-                .map(|of| ((of.resource.group.clone(), of.resource.plural.clone()), of.resource.clone()));
+                .map(|of| (QuotaResource::new(&of.resource.group, &of.resource.plural), of.resource.clone()));
             let mut types = self.types();
             // A lookup that started before a change of CRDs is not cached.
             if types.changes == before {
@@ -118,31 +119,31 @@ impl Counter {
     }
 
     /// The resources that some quota counts.
-    fn counted(&self) -> BTreeSet<Resource> {
+    fn counted(&self) -> BTreeSet<QuotaResource> {
         self.quotas.all().iter().flat_map(|(_, quota)| quota.resources.iter().cloned()).collect()
     }
 
     /// Watches the objects that a quota counts.
     fn watch(
         &self,
-        wanted: &BTreeSet<Resource>,
-        served: &BTreeMap<Resource, ApiResource>,
+        wanted: &BTreeSet<QuotaResource>,
+        served: &BTreeMap<QuotaResource, ApiResource>,
         context: &Context<ObjectKey>,
     ) {
         for (resource, names) in served {
-            let (list_watch, sight) = (ListWatch::all(names.clone()), sight(resource));
-            let name = format!("{}.{}", resource.1, resource.0);
-            let bell = Bell {
+            let (list_watch, watch_detail) = (ListWatch::all(names.clone()), watch_detail(resource));
+            let name = format!("{}.{}", resource.plural, resource.group);
+            let handler = QuotaHandler {
                 queue: context.queue.clone(),
                 quotas: self.quotas.clone(),
                 resource: resource.clone(),
             };
-            let again = bell.clone();
-            let synced = move || again.ring(None);
-            if sight == Sight::Count {
-                let each = move |delta: &Delta<'_, There>| {
+            let again = handler.clone();
+            let synced = move || again.enqueue(None);
+            if watch_detail == WatchDetail::Count {
+                let each = move |delta: &Delta<'_, Existence>| {
                     if delta.is_deleted {
-                        bell.ring(Some(&delta.key.namespace));
+                        handler.enqueue(Some(&delta.key.namespace));
                     }
                 };
                 context.subscriptions.add(
@@ -153,14 +154,14 @@ impl Counter {
                 );
             } else {
                 let each = move |delta: &Delta<'_, Object>| {
-                    if delta.is_deleted || may_free(delta.object, sight) {
-                        bell.ring(Some(&delta.key.namespace));
+                    if delta.is_deleted || may_free(delta.object, watch_detail) {
+                        handler.enqueue(Some(&delta.key.namespace));
                     }
                 };
                 context.subscriptions.add(name, &self.informers, list_watch, DeltaHandler::new(each, synced));
             }
         }
-        if wanted.iter().any(|(group, _)| !group.is_empty()) {
+        if wanted.iter().any(|resource| !resource.group.is_empty()) {
             self.watch_types(context);
         }
     }
@@ -169,9 +170,9 @@ impl Counter {
     fn watch_types(&self, context: &Context<ObjectKey>) {
         let (queue, quotas, types) = (context.queue.clone(), self.quotas.clone(), Arc::clone(&self.types));
         let subscriptions = context.subscriptions.clone();
-        let each = move |delta: &Delta<'_, There>| {
+        let each = move |delta: &Delta<'_, Existence>| {
             let Some((plural, group)) = delta.key.name.split_once('.') else { return };
-            let resource = (group.to_owned(), plural.to_owned());
+            let resource = QuotaResource::new(group, plural);
             let mut types = types.lock().unwrap_or_else(PoisonError::into_inner);
             types.served.remove(&resource);
             types.changes += 1;
@@ -179,15 +180,10 @@ impl Counter {
             if delta.is_deleted {
                 subscriptions.remove(&delta.key.name);
             }
-            Bell { queue: queue.clone(), quotas: quotas.clone(), resource }.ring(None);
+            QuotaHandler { queue: queue.clone(), quotas: quotas.clone(), resource }.enqueue(None);
         };
-        let bell = DeltaHandler::<There, _, _>::new(each, || {});
-        context.subscriptions.add(
-            NEW_TYPES,
-            &self.informers,
-            ListWatch::all(DEFINITIONS).metadata_only(),
-            bell,
-        );
+        let handler = DeltaHandler::<Existence, _, _>::new(each, || {});
+        context.subscriptions.add(NEW_TYPES, &self.informers, ListWatch::all(CRDS).metadata_only(), handler);
     }
 
     /// Ends the watches of resources that no quota counts any more.
@@ -197,31 +193,32 @@ impl Counter {
         context.subscriptions.retain(|name| {
             // Computed under the lock: a quota that is added later starts its own watch.
             let counted = counted.get_or_insert_with(|| self.counted());
-            let is_counted = |(group, plural): &Resource| name == format!("{plural}.{group}");
+            let is_counted =
+                |QuotaResource { group, plural }: &QuotaResource| name == format!("{plural}.{group}");
             name.starts_with(&own)
                 || counted.iter().any(is_counted)
-                || name == NEW_TYPES && counted.iter().any(|(group, _)| !group.is_empty())
+                || name == NEW_TYPES && counted.iter().any(|resource| !resource.group.is_empty())
         });
     }
 }
 
 /// A resource that every server has.
-fn core((group, plural): &Resource) -> Option<ApiResource> {
+fn core(QuotaResource { group, plural }: &QuotaResource) -> Option<ApiResource> {
     let kinds = [CLAIMS, CONFIG_MAPS, PODS, QUOTAS, SECRETS, SERVICES];
     kinds.iter().find(|kind| kind.group == group && kind.plural == plural).map(ResourceKind::resource)
 }
 
 /// The event handler that enqueues the quotas of a resource.
 #[derive(Clone)]
-struct Bell {
+struct QuotaHandler {
     queue: WorkQueue<ObjectKey>,
     quotas: Cache<Quota>,
-    resource: Resource,
+    resource: QuotaResource,
 }
 
-impl Bell {
+impl QuotaHandler {
     /// Enqueues the quotas of a namespace, or of all.
-    fn ring(&self, namespace: Option<&str>) {
+    fn enqueue(&self, namespace: Option<&str>) {
         let quotas = match namespace {
             None => self.quotas.all(),
             Some(namespace) => {

@@ -306,7 +306,7 @@ pub fn some(texts: Texts) -> Option<Texts> {
 
 /// A write of a slice.
 #[derive(Debug, PartialEq)]
-pub enum Step {
+pub enum SliceStep {
     /// Create it.
     Create(Slice),
     /// Update the slice of this name.

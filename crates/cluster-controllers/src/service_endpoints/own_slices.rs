@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::{DeleteParams, Preconditions};
 
 use super::SLICES;
-use super::objects::{SERVICE_NAME, Slice, Step};
+use super::objects::{SERVICE_NAME, Slice, SliceStep};
 
 /// The slices that a controller wrote.
 pub(crate) struct OwnSlices {
@@ -52,18 +52,23 @@ impl OwnSlices {
 
     /// Executes the writes and records them in the cache at once: otherwise the next decision could create a slice
     /// twice.
-    pub(crate) async fn execute(&self, client: &Client, service: &ObjectKey, steps: Vec<Step>) -> Result<()> {
+    pub(crate) async fn execute(
+        &self,
+        client: &Client,
+        service: &ObjectKey,
+        steps: Vec<SliceStep>,
+    ) -> Result<()> {
         let objects = Objects::new(client, &SLICES.resource(), service.namespace());
         for step in steps {
             match step {
-                Step::Create(slice) => match objects.create(&slice).await {
+                SliceStep::Create(slice) => match objects.create(&slice).await {
                     Ok(made) => self.keep(service, made),
                     // The namespace controller deletes the slices.
                     Err(error) if error.is_namespace_terminating() => return Ok(()),
                     Err(error) => return Err(error),
                 },
-                Step::Update(slice) => self.keep(service, objects.replace(slice.name(), &slice).await?),
-                Step::Delete(slice) => {
+                SliceStep::Update(slice) => self.keep(service, objects.replace(slice.name(), &slice).await?),
+                SliceStep::Delete(slice) => {
                     let preconditions = Preconditions {
                         uid: slice.metadata.uid.clone(),
                         resource_version: slice.metadata.resource_version.clone(),
@@ -105,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_not_decided_about_again_before_it_is_heard_of() {
+    fn slices_are_not_decided_about_before_the_last_write_is_observed() {
         let (service, key) = (ObjectKey::new("default", "web"), ObjectKey::new("default", "web-1"));
         let own = OwnSlices::default();
         own.keep(&service, slice(7));
@@ -117,6 +122,6 @@ mod tests {
         assert_eq!(own.of(&service).map(|slices| slices.len()), Some(1));
         own.keep(&service, slice(12));
         own.cache.remove(&key);
-        assert_eq!(own.of(&service), Some(vec![]), "somebody deleted it");
+        assert_eq!(own.of(&service), Some(vec![]), "another client deleted it");
     }
 }

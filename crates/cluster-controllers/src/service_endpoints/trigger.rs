@@ -9,12 +9,12 @@ use super::view::{Pod, Service};
 
 /// The times of a Service and its Pods at the last decision.
 #[derive(Default)]
-pub struct Seen {
+pub struct TriggerTimes {
     service: Option<Timestamp>,
     pods: BTreeMap<String, Timestamp>,
 }
 
-impl Seen {
+impl TriggerTimes {
     /// The earliest change since the last decision, or the creation of the Service if there was none; stores the
     /// present times.
     pub fn trigger(&mut self, service: &Service, pods: &[Arc<Pod>]) -> Option<Timestamp> {

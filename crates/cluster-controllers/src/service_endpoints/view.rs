@@ -16,7 +16,7 @@ pub type Texts = BTreeMap<String, String>;
 pub struct Service {
     /// Its metadata.
     #[serde(default)]
-    pub metadata: SeenMetadata,
+    pub metadata: ObservedMetadata,
     /// The spec.
     #[serde(default)]
     pub spec: ServiceSpec,
@@ -101,7 +101,7 @@ impl Service {
 pub struct Pod {
     /// Its metadata.
     #[serde(default)]
-    pub metadata: SeenMetadata,
+    pub metadata: ObservedMetadata,
     /// The spec.
     #[serde(default)]
     pub spec: PodSpec,
@@ -113,7 +113,7 @@ pub struct Pod {
 /// The metadata fields that the controllers read.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct SeenMetadata {
+pub struct ObservedMetadata {
     /// Its name.
     pub name: String,
     /// Its namespace.

@@ -17,9 +17,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) use self::decide::account;
-use self::decide::{Missing, NAME, Secret, Step, UID, decide};
+use self::decide::{Missing, NAME, Secret, TokenSecretStep, UID, decide};
 use crate::kinds::{SECRETS, SERVICE_ACCOUNTS};
-use crate::views::{Bare, There};
+use crate::views::{Existence, MetadataOnly};
 use crate::{Settings, Setup};
 
 /// The issuer of legacy tokens.
@@ -27,13 +27,13 @@ const ISSUER: &str = "kubernetes/serviceaccount";
 
 /// The cached fields of a Secret: its ServiceAccount.
 #[derive(Deserialize)]
-#[serde(from = "Bare")]
+#[serde(from = "MetadataOnly")]
 struct Holder {
     account: String,
 }
 
-impl From<Bare> for Holder {
-    fn from(secret: Bare) -> Self {
+impl From<MetadataOnly> for Holder {
+    fn from(secret: MetadataOnly) -> Self {
         Self { account: account(&secret.metadata).map(|(name, _)| name.to_owned()).unwrap_or_default() }
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>>
     let (client, holders) = (&setup.manager, Cache::<Holder>::default());
     let tokens = Tokens {
         client: client.clone(),
-        authority: STANDARD.encode(&setup.settings.root_ca).into(),
+        ca: STANDARD.encode(&setup.settings.root_ca).into(),
         settings: Arc::clone(&setup.settings),
     };
     let secrets = ListWatch::all(SECRETS).fields("type=kubernetes.io/service-account-token").metadata_only();
@@ -75,7 +75,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>>
         },
     );
     let (queue, again, all) = (controller.context().queue, controller.context().queue, holders.clone());
-    let each = move |delta: &Delta<'_, There>| {
+    let each = move |delta: &Delta<'_, Existence>| {
         let of_account = holders.within(&delta.key.namespace).into_iter();
         let of_account =
             of_account.filter(|(_, holder)| delta.is_deleted && holder.account == delta.key.name);
@@ -84,27 +84,27 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>>
         }
     };
     let synced = move || all.all().into_iter().for_each(|(key, _)| again.add(Key::Secret(key)));
-    let accounts = DeltaHandler::<There, _, _>::new(each, synced);
+    let accounts = DeltaHandler::<Existence, _, _>::new(each, synced);
     controller.handle(&setup.informers, ListWatch::all(SERVICE_ACCOUNTS).metadata_only(), accounts)
 }
 
 struct Tokens {
     client: Client,
     /// The CA certificates of the server in base64.
-    authority: Arc<str>,
+    ca: Arc<str>,
     settings: Arc<Settings>,
 }
 
 enum Observed {
     /// A Secret with the uid of its ServiceAccount, if that exists.
-    Secret { object: Value, secret: Box<Secret>, uid: Option<String>, authority: Arc<str> },
+    Secret { object: Value, secret: Box<Secret>, uid: Option<String>, ca: Arc<str> },
     /// A ServiceAccount, and the name of a deleted Secret.
     Naming { account: Value, secret: String },
 }
 
 #[derive(Debug)]
 enum TokenStep {
-    Secret(Step),
+    Secret(TokenSecretStep),
     /// Update the ServiceAccount, or do nothing.
     Account(Option<Value>),
 }
@@ -119,7 +119,7 @@ impl Reconciler for Tokens {
             Key::Secret(key) => self.observe_secret(key).await,
             Key::Naming { account, secret } => {
                 let secrets = self.objects(&SECRETS, account);
-                if secrets.get_metadata::<There>(secret).await?.is_some() {
+                if secrets.get_metadata::<Existence>(secret).await?.is_some() {
                     return Ok(None);
                 }
                 let found = self.objects(&SERVICE_ACCOUNTS, account).get(&account.name).await?;
@@ -130,9 +130,7 @@ impl Reconciler for Tokens {
 
     fn decide(observed: &Observed, _: Timestamp) -> TokenStep {
         match observed {
-            Observed::Secret { secret, uid, authority, .. } => {
-                TokenStep::Secret(decide(secret, uid.as_deref(), authority))
-            }
+            Observed::Secret { secret, uid, ca, .. } => TokenStep::Secret(decide(secret, uid.as_deref(), ca)),
             Observed::Naming { account, secret } => TokenStep::Account(without(account, secret)),
         }
     }
@@ -148,9 +146,11 @@ impl Reconciler for Tokens {
             (Key::Secret(key), Observed::Secret { object, secret, uid, .. }, TokenStep::Secret(step)) => {
                 let secrets = self.objects(&SECRETS, key);
                 let done = match step {
-                    Step::Nothing => Ok(()),
-                    Step::Delete => secrets.delete(&key.name, &secret.metadata.deletion()).await.map(drop),
-                    Step::Complete(missing) => {
+                    TokenSecretStep::Nothing => Ok(()),
+                    TokenSecretStep::Delete => {
+                        secrets.delete(&key.name, &secret.metadata.deletion()).await.map(drop)
+                    }
+                    TokenSecretStep::Complete(missing) => {
                         let name = account(&secret.metadata).map(|(name, _)| name).unwrap_or_default();
                         let completed =
                             self.complete(object, missing, key, name, uid.as_deref().unwrap_or_default())?;
@@ -193,9 +193,9 @@ impl Tokens {
         };
         let secret: Box<Secret> = serde_json::from_value(object.clone())?;
         let Some((name, _)) = account(&secret.metadata) else { return Ok(None) };
-        let found: Option<Bare> = self.objects(&SERVICE_ACCOUNTS, key).get_metadata(name).await?;
-        let (uid, authority) = (found.map(|account| account.metadata.uid), Arc::clone(&self.authority));
-        Ok(Some(Observed::Secret { object, secret, uid, authority }))
+        let found: Option<MetadataOnly> = self.objects(&SERVICE_ACCOUNTS, key).get_metadata(name).await?;
+        let (uid, ca) = (found.map(|account| account.metadata.uid), Arc::clone(&self.ca));
+        Ok(Some(Observed::Secret { object, secret, uid, ca }))
     }
 
     fn complete(
@@ -206,8 +206,8 @@ impl Tokens {
         name: &str,
         uid: &str,
     ) -> Result<Value> {
-        if missing.authority {
-            secret["data"]["ca.crt"] = (*self.authority).into();
+        if missing.ca {
+            secret["data"]["ca.crt"] = (*self.ca).into();
         }
         if missing.namespace {
             secret["data"]["namespace"] = STANDARD.encode(&key.namespace).into();
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_forgets_only_the_secret_that_is_gone() {
+    fn only_the_reference_to_the_deleted_secret_is_removed() {
         let account = json!({"secrets": [{"name": "a"}, {"name": "b"}]});
         assert_eq!(without(&account, "a"), Some(json!({"secrets": [{"name": "b"}]})));
         assert_eq!(without(&account, "c"), None);

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_done_ends_so_many_seconds_later() {
+    fn a_finished_job_expires_after_its_ttl() {
         let done = |kind: &str, status: &str| {
             json!([{"type": "Suspended", "status": "True"},
                 {"type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}])
