@@ -34,7 +34,7 @@ pub struct Row {
     /// The verbs that it supports.
     pub verbs: &'static [&'static str],
     /// Its subresources, sorted by name.
-    pub subresources: &'static [Part],
+    pub subresources: &'static [SubresourceRow],
     /// Whether a DELETE responds with the deleted object instead of a `Status`.
     pub shows_deleted: bool,
     /// Group and version in which Kubernetes stores it, if not this one.
@@ -43,7 +43,7 @@ pub struct Row {
 
 /// A subresource.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct SubresourceRow {
     /// Its name in the path.
     pub name: &'static str,
     /// Group, version and kind of its request and response bodies; `None` for the object itself.
@@ -83,7 +83,7 @@ impl Row {
         Self { verbs, ..self }
     }
 
-    const fn with(self, subresources: &'static [Part]) -> Self {
+    const fn with(self, subresources: &'static [SubresourceRow]) -> Self {
         Self { subresources, ..self }
     }
 
@@ -97,8 +97,8 @@ impl Row {
 }
 
 /// A subresource with the kind of the object itself.
-const fn part(name: &'static str, verbs: &'static [&'static str]) -> Part {
-    Part { name, kind: None, verbs }
+const fn subresource(name: &'static str, verbs: &'static [&'static str]) -> SubresourceRow {
+    SubresourceRow { name, kind: None, verbs }
 }
 
 /// A subresource with bodies of another kind.
@@ -108,12 +108,12 @@ const fn other(
     version: &'static str,
     kind: &'static str,
     verbs: &'static [&'static str],
-) -> Part {
-    Part { name, kind: Some((group, version, kind)), verbs }
+) -> SubresourceRow {
+    SubresourceRow { name, kind: Some((group, version, kind)), verbs }
 }
 
-const STATUS: Part = part("status", OBJECT);
-const SCALE: Part = other("scale", "autoscaling", "v1", "Scale", OBJECT);
+const STATUS: SubresourceRow = subresource("status", OBJECT);
+const SCALE: SubresourceRow = other("scale", "autoscaling", "v1", "Scale", OBJECT);
 
 const fn version(group: &'static str, version: &'static str, resources: &'static [Row]) -> Version {
     Version { group, version, resources }
@@ -135,7 +135,7 @@ pub const TABLE: &[Version] = &[
                 .showing_deleted()
                 .short(&["ns"])
                 .only(&["create", "delete", "get", "list", "patch", "update", "watch"])
-                .with(&[part("finalize", &["update"]), STATUS]),
+                .with(&[subresource("finalize", &["update"]), STATUS]),
             Row::cluster("Node", "nodes")
                 .short(&["no"])
                 .with(&[other("proxy", "", "", "NodeProxyOptions", PROXY), STATUS]),
@@ -150,13 +150,13 @@ pub const TABLE: &[Version] = &[
             Row::namespaced("Pod", "pods").showing_deleted().short(&["po"]).in_categories(&["all"]).with(&[
                 other("attach", "", "", "PodAttachOptions", STREAM),
                 other("binding", "", "", "Binding", CREATE),
-                part("ephemeralcontainers", OBJECT),
+                subresource("ephemeralcontainers", OBJECT),
                 other("eviction", "policy", "v1", "Eviction", CREATE),
                 other("exec", "", "", "PodExecOptions", STREAM),
-                part("log", &["get"]),
+                subresource("log", &["get"]),
                 other("portforward", "", "", "PodPortForwardOptions", STREAM),
                 other("proxy", "", "", "PodProxyOptions", PROXY),
-                part("resize", OBJECT),
+                subresource("resize", OBJECT),
                 STATUS,
             ]),
             Row::namespaced("PodTemplate", "podtemplates").showing_deleted(),
@@ -254,7 +254,7 @@ pub const TABLE: &[Version] = &[
         "v1",
         &[Row::cluster("CertificateSigningRequest", "certificatesigningrequests")
             .short(&["csr"])
-            .with(&[part("approval", OBJECT), STATUS])],
+            .with(&[subresource("approval", OBJECT), STATUS])],
     ),
     version(
         "networking.k8s.io",

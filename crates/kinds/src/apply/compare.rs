@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::element::{Element, equal};
-use super::set::{FieldSet, Part};
+use super::set::{FieldSet, Subtree};
 use super::types::{Form, List, Mapping, Node, Relation};
 
 /// The difference between two states.
@@ -33,8 +33,8 @@ pub(super) fn compare<'a>(
 
 #[derive(Debug, Default)]
 struct Delta<'a> {
-    removed: Part<'a>,
-    changed: Part<'a>,
+    removed: Subtree<'a>,
+    changed: Subtree<'a>,
 }
 
 impl<'a> Delta<'a> {
@@ -46,7 +46,7 @@ impl<'a> Delta<'a> {
     }
 
     fn join(self, other: Self) -> Self {
-        let join = |a: Part<'a>, b: Part<'a>| Part {
+        let join = |a: Subtree<'a>, b: Subtree<'a>| Subtree {
             member: a.member || b.member,
             children: a.children.union(b.children),
         };
@@ -68,7 +68,7 @@ fn walk<'a>(node: Node<'a>, old: Option<&'a Value>, new: Option<&'a Value>) -> R
 }
 
 /// All fields of a value that was added or removed: the value itself, and the fields that are owned separately.
-fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Part<'a>, String> {
+fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Subtree<'a>, String> {
     let children = match (node.form(value), value) {
         (Form::List(list), Value::Array(items)) if !matches!(list.relation, Relation::Atomic) => {
             whole_items(list, items)?
@@ -76,7 +76,7 @@ fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Part<'a>, String> {
         (Form::Map(map), Value::Object(fields)) if !map.atomic => whole_fields(map, fields)?,
         _ => FieldSet::new(),
     };
-    Ok(Part { member: true, children })
+    Ok(Subtree { member: true, children })
 }
 
 fn whole_fields<'a>(map: Mapping<'a>, fields: &'a Map<String, Value>) -> Result<FieldSet<'a>, String> {
@@ -95,11 +95,11 @@ fn whole_items<'a>(list: List<'a>, items: &'a [Value]) -> Result<FieldSet<'a>, S
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let mut set = FieldSet::with_room(all.len());
     for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
-        let part = match same {
+        let subtree = match same {
             [(_, _, item)] => whole(list.item, item)?,
-            _ => Part::MEMBER,
+            _ => Subtree::MEMBER,
         };
-        set.put(taken(same), part);
+        set.put(taken(same), subtree);
     }
     Ok(set)
 }
@@ -134,7 +134,7 @@ fn handle<'a>(form: Form<'a>, old: &'a Value, new: &'a Value) -> Result<Delta<'a
 }
 
 fn leaf<'a>(old: &Value, new: &Value) -> Delta<'a> {
-    Delta { changed: Part { member: !equal(old, new), ..Part::default() }, ..Delta::default() }
+    Delta { changed: Subtree { member: !equal(old, new), ..Subtree::default() }, ..Delta::default() }
 }
 
 fn items(value: &Value) -> &[Value] {
@@ -194,7 +194,7 @@ fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<De
             ([] | [_], [] | [_]) => walk(list.item, first(was), first(is))?,
             ([_, _, ..], [_, _, ..]) => {
                 let is_same = was.len() == is.len() && was.iter().zip(is).all(|(a, b)| equal(a.2, b.2));
-                Delta { changed: Part { member: !is_same, ..Part::default() }, ..Delta::default() }
+                Delta { changed: Subtree { member: !is_same, ..Subtree::default() }, ..Delta::default() }
             }
             ([_, _, ..], _) => {
                 let mut inner = walk(list.item, None, first(is))?;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::element::{Element, NoElement};
-use super::set::{FieldSet, Part};
+use super::set::{FieldSet, Subtree};
 
 /// The nesting limit of request bodies.
 const DEPTH_MAX: usize = 128;
@@ -14,7 +14,7 @@ impl<'a> FieldSet<'a> {
     /// # Errors
     /// The value is not a field set.
     pub fn decode(value: &'a Value) -> Result<Self, NoElement> {
-        decode(value, 0).map(|part| part.children)
+        decode(value, 0).map(|subtree| subtree.children)
     }
 
     /// Writes the JSON form: sorted, without spaces.
@@ -85,17 +85,17 @@ pub(super) fn push_value(out: &mut String, value: &Value) {
     }
 }
 
-fn decode(value: &Value, depth: usize) -> Result<Part<'_>, NoElement> {
+fn decode(value: &Value, depth: usize) -> Result<Subtree<'_>, NoElement> {
     let Value::Object(entries) = value else { return Err(NoElement) };
     if depth > DEPTH_MAX {
         return Err(NoElement);
     }
-    let mut parts = Vec::with_capacity(entries.len());
+    let mut subtrees = Vec::with_capacity(entries.len());
     for (name, value) in entries.iter().filter(|(name, _)| *name != ".") {
         if let Some(element) = Element::parse(name)? {
-            parts.push((element, decode(value, depth + 1)?));
+            subtrees.push((element, decode(value, depth + 1)?));
         }
     }
-    let children = FieldSet::of_parts(parts);
-    Ok(Part { member: children.is_empty() || entries.contains_key("."), children })
+    let children = FieldSet::of_subtrees(subtrees);
+    Ok(Subtree { member: children.is_empty() || entries.contains_key("."), children })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::element::Element;
-use super::set::{FieldSet, Part};
+use super::set::{FieldSet, Subtree};
 use super::types::{Form, List, Mapping, Node, Relation};
 
 /// Every field of an object, as the manager that applies it would own it.
@@ -11,42 +11,42 @@ pub(super) fn fields_of<'a>(node: Node<'a>, object: &'a Map<String, Value>) -> F
     node.resolve().map.map_or_else(FieldSet::new, |map| of_entries(map, object).children)
 }
 
-fn of_value<'a>(node: Node<'a>, value: &'a Value) -> Part<'a> {
+fn of_value<'a>(node: Node<'a>, value: &'a Value) -> Subtree<'a> {
     match (node.form(value), value) {
-        (Form::Scalar(_), _) => Part::MEMBER,
-        (Form::List(List { relation: Relation::Atomic, .. }), _) => Part::MEMBER,
+        (Form::Scalar(_), _) => Subtree::MEMBER,
+        (Form::List(List { relation: Relation::Atomic, .. }), _) => Subtree::MEMBER,
         (Form::List(list), Value::Array(items)) => of_items(list, items),
-        (Form::Map(Mapping { atomic: true, .. }), _) => Part::MEMBER,
+        (Form::Map(Mapping { atomic: true, .. }), _) => Subtree::MEMBER,
         (Form::Map(map), Value::Object(entries)) => of_entries(map, entries),
-        (Form::List(_) | Form::Map(_), _) => Part::default(),
+        (Form::List(_) | Form::Map(_), _) => Subtree::default(),
     }
 }
 
-fn of_entries<'a>(map: Mapping<'a>, entries: &'a Map<String, Value>) -> Part<'a> {
-    let mut part = Part::default();
+fn of_entries<'a>(map: Mapping<'a>, entries: &'a Map<String, Value>) -> Subtree<'a> {
+    let mut subtree = Subtree::default();
     for (name, value) in entries {
         let mut inner = map.child(name).map(|node| of_value(node, value)).unwrap_or_default();
         let is_empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
         inner.member |= is_empty || map.field(name).is_none();
-        part.children.put(Element::field(name), inner);
+        subtree.children.put(Element::field(name), inner);
     }
-    part
+    subtree
 }
 
 /// Items with a duplicate key are owned as a whole.
-fn of_items<'a>(list: List<'a>, items: &'a [Value]) -> Part<'a> {
+fn of_items<'a>(list: List<'a>, items: &'a [Value]) -> Subtree<'a> {
     let mut all: Vec<(Element<'a>, &'a Value)> =
         items.iter().filter_map(|item| Some((list.element(item).ok()?, item))).collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut part = Part::default();
+    let mut subtree = Subtree::default();
     for same in all.chunk_by(|a, b| a.0 == b.0) {
         let children = match same {
             [(_, item)] => of_value(list.item, item).children,
             _ => FieldSet::new(),
         };
-        part.children.put(same[0].0.clone(), Part { member: true, children });
+        subtree.children.put(same[0].0.clone(), Subtree { member: true, children });
     }
-    part
+    subtree
 }
 
 /// Adds the named fields of the type below which the set has members.

@@ -29,6 +29,6 @@ pub use managers::{Manager, Managers, Operation, manager_name};
 pub use mutation::merge_configuration;
 pub use reset::Reset;
 pub use scale::ScaleManagers;
-pub use set::{Entry, FieldSet, path_text};
-pub use track::{Scope, Tracked, Version, Versions, track};
+pub use set::{FieldEntry, FieldSet, path_text};
+pub use track::{Tracked, Version, Versions, WriteContext, track};
 pub use types::Node;

@@ -8,12 +8,12 @@ use super::element::Element;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet<'a> {
     /// Sorted; each is a member or has children.
-    entries: Vec<Entry<'a>>,
+    entries: Vec<FieldEntry<'a>>,
 }
 
 /// One element of a set, with the paths below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct FieldEntry<'a> {
     /// The last element of the path.
     pub element: Element<'a>,
     /// Whether the path that ends here is in the set.
@@ -24,12 +24,12 @@ pub struct Entry<'a> {
 
 /// A subtree whose element only the caller knows.
 #[derive(Debug, Default)]
-pub(super) struct Part<'a> {
+pub(super) struct Subtree<'a> {
     pub member: bool,
     pub children: FieldSet<'a>,
 }
 
-impl Part<'_> {
+impl Subtree<'_> {
     pub const MEMBER: Self = Self { member: true, children: FieldSet { entries: Vec::new() } };
 
     /// Whether the subtree is empty.
@@ -53,7 +53,7 @@ impl<'a> FieldSet<'a> {
     pub fn of(path: &[Element<'a>]) -> Self {
         let Some((first, rest)) = path.split_first() else { return Self::new() };
         let (element, member) = (first.clone(), rest.is_empty());
-        Self { entries: vec![Entry { element, member, children: Self::of(rest) }] }
+        Self { entries: vec![FieldEntry { element, member, children: Self::of(rest) }] }
     }
 
     /// Whether the set is empty.
@@ -62,24 +62,24 @@ impl<'a> FieldSet<'a> {
     }
 
     /// The entries, sorted.
-    pub fn entries(&self) -> &[Entry<'a>] {
+    pub fn entries(&self) -> &[FieldEntry<'a>] {
         &self.entries
     }
 
     /// Builds a set from unsorted subtrees.
-    pub(super) fn of_parts(mut parts: Vec<(Element<'a>, Part<'a>)>) -> Self {
-        parts.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut set = Self { entries: Vec::with_capacity(parts.len()) };
-        parts.into_iter().for_each(|(element, part)| set.put(element, part));
+    pub(super) fn of_subtrees(mut subtrees: Vec<(Element<'a>, Subtree<'a>)>) -> Self {
+        subtrees.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut set = Self { entries: Vec::with_capacity(subtrees.len()) };
+        subtrees.into_iter().for_each(|(element, subtree)| set.put(element, subtree));
         set
     }
 
     /// Puts a subtree at an element; usually the last one.
-    pub(super) fn put(&mut self, element: Element<'a>, part: Part<'a>) {
-        if part.is_nothing() {
+    pub(super) fn put(&mut self, element: Element<'a>, subtree: Subtree<'a>) {
+        if subtree.is_nothing() {
             return;
         }
-        let entry = Entry { element, member: part.member, children: part.children };
+        let entry = FieldEntry { element, member: subtree.member, children: subtree.children };
         match self.entries.last().map(|last| last.element.cmp(&entry.element)) {
             None | Some(Ordering::Less) => self.entries.push(entry),
             Some(_) => match self.find(&entry.element) {
@@ -98,7 +98,7 @@ impl<'a> FieldSet<'a> {
     }
 
     /// The entry of an element.
-    pub fn get(&self, element: &Element<'_>) -> Option<&Entry<'a>> {
+    pub fn get(&self, element: &Element<'_>) -> Option<&FieldEntry<'a>> {
         self.find(element).ok().map(|at| &self.entries[at])
     }
 
@@ -144,7 +144,12 @@ impl<'a> FieldSet<'a> {
     }
 
     /// Applies `change` to the entries that both sets have, and drops those that become empty.
-    fn meet(&mut self, other: &FieldSet<'_>, keep_others: bool, change: impl Fn(&mut Entry<'a>, &Entry<'_>)) {
+    fn meet(
+        &mut self,
+        other: &FieldSet<'_>,
+        keep_others: bool,
+        change: impl Fn(&mut FieldEntry<'a>, &FieldEntry<'_>),
+    ) {
         let mut theirs = other.entries.iter().peekable();
         self.entries.retain_mut(|entry| {
             while theirs.next_if(|their| their.element < entry.element).is_some() {}
@@ -193,7 +198,7 @@ impl<'a> FieldSet<'a> {
     }
 
     /// Keeps the entries for which `keep` returns true; `keep` may change them.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry<'a>) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut FieldEntry<'a>) -> bool) {
         self.entries.retain_mut(|entry| keep(entry) && (entry.member || !entry.children.is_empty()));
     }
 

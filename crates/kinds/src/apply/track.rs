@@ -43,7 +43,7 @@ pub trait Versions {
 
 /// The parameters of a write that field management needs.
 #[derive(Clone, Copy)]
-pub struct Scope<'a> {
+pub struct WriteContext<'a> {
     /// The versions of the kind.
     pub versions: &'a dyn Versions,
     /// The version of the request.
@@ -94,7 +94,7 @@ impl Version<'_> {
     }
 }
 
-impl<'a> Scope<'a> {
+impl<'a> WriteContext<'a> {
     /// The version of the request.
     pub(super) fn version(&self) -> Option<Version<'a>> {
         self.versions.version(self.api_version)
@@ -119,8 +119,8 @@ pub(super) fn managed_fields(object: &Object) -> Option<&Value> {
 
 /// Tracks a write other than an apply: `live` is the stored object (`None` for a create), `new` is the object to store,
 /// with the managers that the client sent.
-pub fn track(scope: &Scope<'_>, live: Option<&Object>, new: &Object) -> Tracked {
-    let sent = managed_fields(new).filter(|_| scope.subresource.is_empty());
+pub fn track(context: &WriteContext<'_>, live: Option<&Object>, new: &Object) -> Tracked {
+    let sent = managed_fields(new).filter(|_| context.subresource.is_empty());
     let known = live.and_then(managed_fields);
     let given = if is_reset(sent) { Some(Managers::default()) } else { given(sent) };
     let is_given = given.is_some();
@@ -128,7 +128,7 @@ pub fn track(scope: &Scope<'_>, live: Option<&Object>, new: &Object) -> Tracked 
     if managers.is_empty() && live.is_some() {
         return Tracked::default();
     }
-    let Some(mut tracked) = tracked(scope, live, new, managers, known) else { return Tracked::default() };
+    let Some(mut tracked) = tracked(context, live, new, managers, known) else { return Tracked::default() };
     if is_given {
         let list = tracked.json.as_deref().and_then(|json| serde_json::from_str(json).ok());
         tracked.errors = validate_managed_fields(&list.unwrap_or_default());
@@ -153,36 +153,37 @@ fn is_reset(sent: Option<&Value>) -> bool {
 }
 
 fn tracked(
-    scope: &Scope<'_>,
+    context: &WriteContext<'_>,
     live: Option<&Object>,
     new: &Object,
     managers: Managers<'_>,
     known: Option<&Value>,
 ) -> Option<Tracked> {
-    let version = scope.version()?;
+    let version = context.version()?;
     let old = live.map_or(Cow::Borrowed(version.empty), |live| version.view(live));
     let new = version.view(new);
-    let mut managers = update(scope, version, (&old, &new), managers)?;
+    let mut managers = update(context, version, &old, &new, managers)?;
     managers.cap();
     managers.sort();
-    Some(finish(&managers, known, Some(scope.now)))
+    Some(finish(&managers, known, Some(context.now)))
 }
 
 /// Gives the manager of the write the fields that differ between two states, and takes them from all other managers.
 /// `None` if the states cannot be compared.
 pub(super) fn update<'a>(
-    scope: &Scope<'a>,
+    context: &WriteContext<'a>,
     version: Version<'a>,
-    (old, new): (&'a Object, &'a Object),
+    old: &'a Object,
+    new: &'a Object,
     mut managers: Managers<'a>,
 ) -> Option<Managers<'a>> {
-    reconcile(scope, &mut managers).ok()?;
-    let views = views(scope, version, (old, new), &managers);
-    let changes = Changes::new(scope, version, (old, new), &views).ok()?;
+    reconcile(context, &mut managers).ok()?;
+    let views = views(context, version, old, new, &managers);
+    let changes = Changes::new(context, version, old, new, &views).ok()?;
     changes.settle(&mut managers, |_| false);
     let fields = stripped(changes.own.changed);
     if !fields.is_empty() {
-        let mut manager = scope.manager(Operation::Update, fields);
+        let mut manager = context.manager(Operation::Update, fields);
         if let Some(at) = managers.entries.iter().position(|known| known.is_same(&manager)) {
             manager.fields = manager.fields.union(managers.entries.swap_remove(at).fields);
         }
@@ -196,15 +197,18 @@ pub(super) struct UnknownVersion(pub String);
 
 /// Reconciles the sets of managers with the present types. A manager of an unknown version owns nothing, if that is
 /// allowed.
-pub(super) fn reconcile(scope: &Scope<'_>, managers: &mut Managers<'_>) -> Result<(), UnknownVersion> {
-    let is_unknown = |manager: &&Manager<'_>| scope.versions.version(&manager.api_version).is_none();
-    if scope.versions.must_be_known()
+pub(super) fn reconcile(
+    context: &WriteContext<'_>,
+    managers: &mut Managers<'_>,
+) -> Result<(), UnknownVersion> {
+    let is_unknown = |manager: &&Manager<'_>| context.versions.version(&manager.api_version).is_none();
+    if context.versions.must_be_known()
         && let Some(manager) = managers.entries.iter().find(is_unknown)
     {
         return Err(UnknownVersion(manager.api_version.clone().into_owned()));
     }
     managers.entries.retain_mut(|manager| {
-        let Some(version) = scope.versions.version(&manager.api_version) else { return false };
+        let Some(version) = context.versions.version(&manager.api_version) else { return false };
         manager.fields = reconciled(std::mem::take(&mut manager.fields), version.types);
         true
     });
@@ -254,24 +258,35 @@ pub(super) fn stripped(mut fields: FieldSet<'_>) -> FieldSet<'_> {
 }
 
 /// Two states of an object in another version than that of the request.
-pub(super) type View<'a> = (String, Version<'a>, Cow<'a, Object>, Cow<'a, Object>);
+pub(super) struct OtherVersion<'a> {
+    api_version: String,
+    version: Version<'a>,
+    old: Cow<'a, Object>,
+    new: Cow<'a, Object>,
+}
 
 /// Two states of an object in every other version that managers use.
 pub(super) fn views<'a>(
-    scope: &Scope<'a>,
+    context: &WriteContext<'a>,
     version: Version<'a>,
-    (old, new): (&'a Object, &'a Object),
+    old: &'a Object,
+    new: &'a Object,
     managers: &Managers<'_>,
-) -> Vec<View<'a>> {
-    let mut views: Vec<View<'a>> = Vec::new();
+) -> Vec<OtherVersion<'a>> {
+    let mut views: Vec<OtherVersion<'a>> = Vec::new();
     for manager in &managers.entries {
         let name = &*manager.api_version;
-        if name == scope.api_version || views.iter().any(|(known, ..)| known == name) {
+        if name == context.api_version || views.iter().any(|known| known.api_version == name) {
             continue;
         }
-        let Some(other) = scope.versions.version(name) else { continue };
+        let Some(other) = context.versions.version(name) else { continue };
         let view = |object| version.convert(Cow::Borrowed(object), &other);
-        views.push((name.to_owned(), other, view(old), view(new)));
+        views.push(OtherVersion {
+            api_version: name.to_owned(),
+            version: other,
+            old: view(old),
+            new: view(new),
+        });
     }
     views
 }
@@ -285,17 +300,19 @@ pub(super) struct Changes<'a, 'v> {
 
 impl<'a, 'v> Changes<'a, 'v> {
     pub fn new(
-        scope: &Scope<'a>,
+        context: &WriteContext<'a>,
         version: Version<'a>,
-        (old, new): (&'a Object, &'a Object),
-        views: &'v [View<'v>],
+        old: &'a Object,
+        new: &'a Object,
+        views: &'v [OtherVersion<'v>],
     ) -> Result<Self, String> {
-        let own = filtered(scope.reset, compare(version.types, old, new)?);
-        let other = |(name, version, old, new): &'v View<'v>| {
-            Ok((name.as_str(), filtered(scope.reset, compare(version.types, old, new)?)))
+        let own = filtered(context.reset, compare(version.types, old, new)?);
+        let other = |view: &'v OtherVersion<'v>| {
+            let comparison = compare(view.version.types, &view.old, &view.new)?;
+            Ok((view.api_version.as_str(), filtered(context.reset, comparison)))
         };
         let others = views.iter().map(other).collect::<Result<_, String>>()?;
-        Ok(Self { own, api_version: scope.api_version, others })
+        Ok(Self { own, api_version: context.api_version, others })
     }
 
     fn of(&self, api_version: &str) -> Option<(&FieldSet<'_>, &FieldSet<'_>)> {

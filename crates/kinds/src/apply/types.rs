@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::element::Element;
 use crate::schema::{Field, ListKind, Name, Schema, Shape, Type, TypeId, builtin};
-use crate::structural::{Kind, ListType, Node as Custom, Values};
+use crate::structural::{ListType, Node as Custom, ValueType, Values};
 
 /// A place in a schema.
 #[derive(Clone, Copy, Debug)]
@@ -227,12 +227,12 @@ fn of_custom(node: &Custom, keeps: bool, is_object: bool) -> Atom<'_> {
     let has_format = || node.checks.as_ref().is_some_and(|checks| checks.format.is_some());
     match node.kind {
         None => Atom { scalar: Some(Scalar::Any), list: Some(list()), map: Some(map()) },
-        Some(Kind::Object) => Atom::map(map()),
-        Some(Kind::Array) => Atom { list: Some(list()), ..Atom::default() },
-        Some(Kind::Integer | Kind::Number) => Atom::scalar(Scalar::Number),
-        Some(Kind::Boolean) => Atom::scalar(Scalar::Bool),
-        Some(Kind::String) if has_format() => Atom::scalar(Scalar::Any),
-        Some(Kind::String) => Atom::scalar(Scalar::Text),
+        Some(ValueType::Object) => Atom::map(map()),
+        Some(ValueType::Array) => Atom { list: Some(list()), ..Atom::default() },
+        Some(ValueType::Integer | ValueType::Number) => Atom::scalar(Scalar::Number),
+        Some(ValueType::Boolean) => Atom::scalar(Scalar::Bool),
+        Some(ValueType::String) if has_format() => Atom::scalar(Scalar::Any),
+        Some(ValueType::String) => Atom::scalar(Scalar::Text),
     }
 }
 

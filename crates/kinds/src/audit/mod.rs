@@ -6,7 +6,7 @@ mod policy;
 mod tests;
 
 pub use event::{Event, ObjectReference, User, without_managers};
-pub use policy::{Attributes, Extent, Policy, Target};
+pub use policy::{Attributes, AuditTarget, Extent, Policy};
 
 /// The audit level of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

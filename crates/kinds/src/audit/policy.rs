@@ -52,12 +52,12 @@ pub struct Attributes<'a> {
     /// The verb of authorization.
     pub verb: &'a str,
     /// The requested object or path.
-    pub target: Target<'a>,
+    pub target: AuditTarget<'a>,
 }
 
 /// The object or path of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Target<'a> {
+pub enum AuditTarget<'a> {
     /// Objects.
     Resource {
         /// Empty for the core group.
@@ -277,16 +277,16 @@ impl RuleFields {
         }
         let is_about_objects = !self.namespaces.is_empty() || !self.resources.is_empty();
         match request.target {
-            Target::Resource { namespace, .. } if is_about_objects => {
+            AuditTarget::Resource { namespace, .. } if is_about_objects => {
                 let of = &self.resources;
                 has(&self.namespaces, namespace)
                     && (of.is_empty() || of.iter().any(|of| of.has(&request.target)))
             }
-            Target::Path(path) if !is_about_objects => {
+            AuditTarget::Path(path) if !is_about_objects => {
                 self.paths.is_empty() || self.paths.iter().any(|spec| is_below(path, spec))
             }
-            Target::Resource { .. } => self.paths.is_empty(),
-            Target::Path(_) => false,
+            AuditTarget::Resource { .. } => self.paths.is_empty(),
+            AuditTarget::Path(_) => false,
         }
     }
 }
@@ -311,8 +311,8 @@ impl GroupResources {
         errors
     }
 
-    fn has(&self, target: &Target<'_>) -> bool {
-        let Target::Resource { group, resource, subresource, name, .. } = *target else { return false };
+    fn has(&self, target: &AuditTarget<'_>) -> bool {
+        let AuditTarget::Resource { group, resource, subresource, name, .. } = *target else { return false };
         if self.group != group {
             return false;
         }

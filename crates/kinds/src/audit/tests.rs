@@ -10,7 +10,7 @@ fn policy(rules: &str) -> Policy {
 
 fn resource<'a>(verb: &'a str, group: &'a str, path: &'a str, name: &'a str) -> Attributes<'a> {
     let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
-    let target = Target::Resource { group, resource, subresource, namespace: "space", name };
+    let target = AuditTarget::Resource { group, resource, subresource, namespace: "space", name };
     Attributes { user: "jane", groups: &[], verb, target }
 }
 
@@ -46,7 +46,7 @@ fn the_first_matching_rule_decides() {
         ("/b", Level::None),
     ] {
         assert_eq!(
-            level(Attributes { target: Target::Path(path), ..resource("post", "", "", "") }),
+            level(Attributes { target: AuditTarget::Path(path), ..resource("post", "", "", "") }),
             expected,
             "{path}"
         );

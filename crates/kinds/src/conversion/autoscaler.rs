@@ -58,7 +58,7 @@ fn to_stored(object: &mut Object) {
     let current = annotation(object, CURRENT_METRICS);
     let conditions = annotation(object, CONDITIONS);
     let behavior = annotation(object, BEHAVIOR);
-    let spec = part(object, "spec");
+    let spec = map_in(object, "spec");
     let mut stored: Vec<Value> =
         list(metrics.as_ref()).iter().map(|metric| metric_to_stored(metric, "target")).collect();
     if let Some(percent) = spec.remove("targetCPUUtilizationPercentage") {
@@ -73,7 +73,7 @@ fn to_stored(object: &mut Object) {
     if !object.contains_key("status") {
         return;
     }
-    let status = part(object, "status");
+    let status = map_in(object, "status");
     let percent = status.remove("currentCPUUtilizationPercentage");
     let stored = match current {
         Some(current) => list(Some(&current)).iter().map(|metric| metric_to_stored(metric, "current")).collect(),
@@ -92,7 +92,7 @@ fn from_stored(object: &mut Object) {
     for name in [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR] {
         annotation(object, name);
     }
-    let spec = part(object, "spec");
+    let spec = map_in(object, "spec");
     let metrics = spec.remove("metrics");
     let behavior = spec.remove("behavior");
     let (cpu, others): (Vec<&Value>, Vec<&Value>) =
@@ -106,7 +106,7 @@ fn from_stored(object: &mut Object) {
     if !object.contains_key("status") {
         return;
     }
-    let status = part(object, "status");
+    let status = map_in(object, "status");
     let current = status.remove("currentMetrics");
     let conditions = status.remove("conditions");
     status.entry("currentReplicas").or_insert(json!(0));
@@ -145,10 +145,10 @@ fn metric_to_stored(metric: &Value, at: &str) -> Value {
         for (name, path) in places {
             let Some(value) = own.get(own_name(name, at)) else { continue };
             let (parent, key) = if let [parent, key] = path { (*parent, *key) } else { (at, path[0]) };
-            part(&mut stored, parent).insert(key.to_owned(), value.clone());
+            map_in(&mut stored, parent).insert(key.to_owned(), value.clone());
         }
         if at == "target" {
-            let target = part(&mut stored, at);
+            let target = map_in(&mut stored, at);
             let kind = target_type(source, target);
             target.insert("type".to_owned(), kind.into());
         }
@@ -226,7 +226,7 @@ fn list(value: Option<&Value>) -> &[Value] {
 }
 
 /// The map in a field; inserts an empty one if it is missing.
-fn part<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
+fn map_in<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
     let value = object.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
         *value = json!({});
@@ -249,7 +249,7 @@ fn annotate(object: &mut Object, name: &str, value: Option<Value>) {
     if let Some(value) = value {
         let mut text = String::new();
         write(&mut text, &value);
-        part(part(object, "metadata"), "annotations").insert(name.to_owned(), text.into());
+        map_in(map_in(object, "metadata"), "annotations").insert(name.to_owned(), text.into());
     }
 }
 

@@ -124,7 +124,7 @@ impl ExistingPods<'_> {
     }
 
     /// The warnings about Pods that violate the new level.
-    pub fn told(&self, namespace: &str, enforce: Standard) -> Vec<String> {
+    pub fn warnings(&self, namespace: &str, enforce: Standard) -> Vec<String> {
         let mut found: BTreeMap<String, (&str, usize)> = BTreeMap::new();
         for pod in self.first.iter().chain(&self.others).take(PODS_MAX) {
             let broken = violations(enforce, pod);
@@ -149,14 +149,14 @@ impl ExistingPods<'_> {
                 quote(namespace)
             ));
         }
-        let told = found.into_iter().map(|(reasons, (name, count))| match count {
+        let lines = found.into_iter().map(|(reasons, (name, count))| match count {
             1 => format!("{name}: {reasons}"),
             2 => format!("{name} (and 1 other pod): {reasons}"),
             _ => format!("{name} (and {} other pods): {reasons}", count - 1),
         });
-        let mut told: Vec<String> = told.collect();
-        told.sort_unstable();
-        warnings.extend(told);
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort_unstable();
+        warnings.extend(lines);
         warnings
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::checks::{Violations, violations};
 use super::configuration::Configuration;
-use super::standard::{Level, Standard};
+use super::standard::{Level, Policy, Standard};
 
 /// Kinds with a Pod template, by group and plural, with the path of the template.
 const TEMPLATES: &[(&str, &str, &[&str])] = &[
@@ -22,7 +22,7 @@ const TEMPLATES: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Subresources that cannot change the privileges of a Pod.
-const HARMLESS_PARTS: [&str; 8] =
+const HARMLESS_SUBRESOURCES: [&str; 8] =
     ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
 /// The kinds of objects that Pod Security validates.
@@ -41,7 +41,7 @@ impl Subject {
     pub fn of(group: &str, plural: &str, subresource: &str) -> Option<Self> {
         match (group, plural) {
             ("", "namespaces") => subresource.is_empty().then_some(Self::Namespace),
-            ("", "pods") => (!HARMLESS_PARTS.contains(&subresource)).then_some(Self::Pod),
+            ("", "pods") => (!HARMLESS_SUBRESOURCES.contains(&subresource)).then_some(Self::Pod),
             _ if !subresource.is_empty() => None,
             _ => {
                 let template = TEMPLATES.iter().find(|(g, p, _)| *g == group && *p == plural);
@@ -107,7 +107,7 @@ impl Configuration {
         if request.old.is_some_and(|old| !is_significant(request.object, old)) {
             return Verdict::default();
         }
-        let mut known = Known::default();
+        let mut known = CachedViolations::default();
         let mut verdict = match self.begun(&errors, request.object) {
             Ok(verdict) => verdict,
             Err(exempt) => return exempt,
@@ -116,7 +116,7 @@ impl Configuration {
         verdict.refusal = known
             .broken(policy.enforce, request.object)
             .map(|details| format!("violates PodSecurity \"{}\": {details}", policy.enforce));
-        self.told(&mut verdict, &mut known, (policy.audit, policy.warn), request.object);
+        self.report_violations(&mut verdict, &mut known, &policy, request.object);
         verdict
     }
 
@@ -132,7 +132,7 @@ impl Configuration {
         let Some(Value::Object(template)) = value(object, way) else { return Verdict::default() };
         match self.begun(&errors, template) {
             Ok(mut verdict) => {
-                self.told(&mut verdict, &mut Known::default(), (policy.audit, policy.warn), template);
+                self.report_violations(&mut verdict, &mut CachedViolations::default(), &policy, template);
                 verdict
             }
             Err(exempt) => exempt,
@@ -150,13 +150,15 @@ impl Configuration {
         })
     }
 
-    fn told(
+    /// Adds the audit annotation and the warning about violations.
+    fn report_violations(
         &self,
         verdict: &mut Verdict,
-        known: &mut Known,
-        (audit, warn): (Standard, Standard),
+        known: &mut CachedViolations,
+        policy: &Policy,
         pod: &Object,
     ) {
+        let Policy { audit, warn, .. } = *policy;
         let would = |standard: Standard, details: &str| {
             format!("would violate PodSecurity \"{standard}\": {details}")
         };
@@ -174,9 +176,9 @@ impl Configuration {
 
 /// The violations of a Pod, computed once per standard.
 #[derive(Default)]
-struct Known(Vec<(Standard, Option<String>)>);
+struct CachedViolations(Vec<(Standard, Option<String>)>);
 
-impl Known {
+impl CachedViolations {
     fn broken(&mut self, standard: Standard, pod: &Object) -> Option<&str> {
         let index = match self.0.iter().position(|(known, _)| *known == standard) {
             Some(index) => index,

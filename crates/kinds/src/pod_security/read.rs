@@ -30,7 +30,7 @@ impl Configuration {
     pub fn read(object: &Object) -> Result<Self, ConfigurationError> {
         let modes = ["enforce", "enforce-version", "audit", "audit-version", "warn", "warn-version"];
         known(object, "", &["apiVersion", "kind", "defaults", "exemptions"])?;
-        let (defaults, exemptions) = (part(object, "defaults"), part(object, "exemptions"));
+        let (defaults, exemptions) = (map_at(object, "defaults"), map_at(object, "exemptions"));
         known(defaults, "defaults.", &modes)?;
         known(exemptions, "exemptions.", &["usernames", "namespaces", "runtimeClasses"])?;
         let mut wrong = Vec::new();
@@ -57,7 +57,7 @@ impl Configuration {
     }
 }
 
-fn part<'a>(object: &'a Object, field: &str) -> &'a Object {
+fn map_at<'a>(object: &'a Object, field: &str) -> &'a Object {
     static NOTHING: std::sync::LazyLock<Object> = std::sync::LazyLock::new(Object::new);
     object.get(field).and_then(Value::as_object).unwrap_or(&NOTHING)
 }

@@ -204,7 +204,7 @@ fn a_stricter_namespace_checks_its_existing_pods() {
     let told = |pods: Vec<Object>| {
         let mut existing = configuration.existing_pods();
         pods.into_iter().for_each(|pod| existing.add(pod));
-        existing.told("space", standard("restricted:latest"))
+        existing.warnings("space", standard("restricted:latest"))
     };
     assert_eq!(
         told(pods.into()),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The attributes of a request that rules match.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct MatchAttributes<'a> {
     /// The resource of the request.
     pub resource: MatchedResource<'a>,
     /// Equivalent resources in other groups and versions.
@@ -61,11 +61,11 @@ struct Rule {
     groups: Vec<String>,
     versions: Vec<String>,
     resources: Vec<String>,
-    scope: Scope,
+    scope: RuleScope,
 }
 
 #[derive(Debug, PartialEq)]
-enum Scope {
+enum RuleScope {
     All,
     Cluster,
     Namespaced,
@@ -85,7 +85,7 @@ impl Criteria {
     }
 
     /// Matches the rules, but not the selectors.
-    pub fn rules(&self, target: &Target<'_>) -> Matched {
+    pub fn rules(&self, target: &MatchAttributes<'_>) -> Matched {
         if self.matched(&self.excluded, target) != Matched::No {
             return Matched::No;
         }
@@ -95,7 +95,7 @@ impl Criteria {
         self.matched(&self.rules, target)
     }
 
-    fn matched(&self, rules: &[Rule], target: &Target<'_>) -> Matched {
+    fn matched(&self, rules: &[Rule], target: &MatchAttributes<'_>) -> Matched {
         if rules.iter().any(|rule| rule.matches(target, target.resource)) {
             return Matched::Named;
         }
@@ -141,22 +141,22 @@ impl Rule {
             versions: list("apiVersions"),
             resources: list("resources"),
             scope: match text(rule, &["scope"]) {
-                "Cluster" => Scope::Cluster,
-                "Namespaced" => Scope::Namespaced,
-                _ => Scope::All,
+                "Cluster" => RuleScope::Cluster,
+                "Namespaced" => RuleScope::Namespaced,
+                _ => RuleScope::All,
             },
         }
     }
 
-    fn matches(&self, target: &Target<'_>, resource: MatchedResource<'_>) -> bool {
+    fn matches(&self, target: &MatchAttributes<'_>, resource: MatchedResource<'_>) -> bool {
         let among = |list: &[String], found: &str| list.iter().any(|item| item == "*" || item == found);
         // A Namespace is cluster-scoped, though requests for one have its name as their namespace.
         let is_cluster =
             target.namespace.is_empty() || (resource.group.is_empty() && resource.plural == "namespaces");
         let fits_scope = match self.scope {
-            Scope::All => true,
-            Scope::Cluster => is_cluster,
-            Scope::Namespaced => !is_cluster,
+            RuleScope::All => true,
+            RuleScope::Cluster => is_cluster,
+            RuleScope::Namespaced => !is_cluster,
         };
         fits_scope
             && among(&self.operations, target.operation)

@@ -37,7 +37,7 @@ struct Mutation {
 
 /// A mutation of an object.
 #[derive(Debug, PartialEq)]
-pub enum Change {
+pub enum MutationResult {
     /// A configuration to apply: [`crate::apply::merge_configuration`].
     Configuration(Object),
     /// JSON patch operations: [`apply_operations`].
@@ -94,7 +94,7 @@ impl MutatingPolicy {
     ///
     /// # Errors
     /// The reason why the expression fails or returns no mutation.
-    pub fn change(&self, index: usize, input: &Input<'_>) -> Result<Change, String> {
+    pub fn change(&self, index: usize, input: &Input<'_>) -> Result<MutationResult, String> {
         let Mutation { expression, is_patch } = &self.mutations[index];
         if let Err(problem) = &expression.program {
             return Err(problem.clone());
@@ -103,8 +103,8 @@ impl MutatingPolicy {
         let mut budget = BUDGET;
         let made = activation.run(expression, &mut budget).map_err(|out| out.to_string())??;
         match is_patch {
-            true => operations(&made).map(Change::Operations),
-            false => configuration(&made).map(Change::Configuration),
+            true => operations(&made).map(MutationResult::Operations),
+            false => configuration(&made).map(MutationResult::Configuration),
         }
     }
 }

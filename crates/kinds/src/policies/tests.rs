@@ -7,9 +7,9 @@ use model::Object;
 use serde_json::{Value, json};
 
 use super::{
-    Binding, Caller, Change, Conditions, Criteria, Denial, Input, Judgement, Matched, MatchedResource,
-    MutatingPolicy, RequestFacts, Resource, Target, ValidatingPolicy, Verdict, apply_operations,
-    request_value,
+    Binding, Caller, Conditions, Criteria, Denial, Input, Judgement, MatchAttributes, Matched,
+    MatchedResource, MutatingPolicy, MutationResult, RequestFacts, Resource, ValidatingPolicy, Verdict,
+    apply_operations, request_value,
 };
 
 fn object(value: Value) -> Object {
@@ -238,7 +238,7 @@ fn bindings_select_the_actions() {
 fn rules_match_requests() {
     let resource = |group, version, plural| MatchedResource { group, version, plural };
     let equivalents = [resource("apps", "v1", "deployments"), resource("apps", "v1beta1", "deployments")];
-    let target = Target {
+    let target = MatchAttributes {
         resource: equivalents[0],
         equivalents: &equivalents,
         subresource: "",
@@ -275,7 +275,7 @@ fn rules_match_requests() {
     assert!(!selecting.selects_object(Some(&Object::new()), None));
 }
 
-fn changed(mutation: Value, written: &Value) -> Result<Change, String> {
+fn changed(mutation: Value, written: &Value) -> Result<MutationResult, String> {
     let policy = MutatingPolicy::compile(&object(json!({
         "metadata": {"name": "m"},
         "spec": {"variables": [{"name": "n", "expression": "object.spec.replicas + 1"}], "mutations": [mutation]}})));
@@ -307,12 +307,12 @@ fn expressions_return_apply_configurations() {
             "Object{spec: Object.spec{replicas: variables.n, template: Object.spec.template{spec: \
                Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'a'}]}}}}"
         ),
-        Ok(Change::Configuration(object(json!({
+        Ok(MutationResult::Configuration(object(json!({
             "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "a"}]}}}}))))
     );
     assert_eq!(
         apply("Object{metadata: Object.metadata{labels: {'a': 'b'}, ?annotations: optional.none()}}"),
-        Ok(Change::Configuration(object(json!({"metadata": {"labels": {"a": "b"}}}))))
+        Ok(MutationResult::Configuration(object(json!({"metadata": {"labels": {"a": "b"}}}))))
     );
     assert_eq!(
         apply("Object{spec: Object.wrong{}}"),
@@ -334,7 +334,9 @@ fn expressions_return_json_patches() {
     let written = json!({"spec": {"replicas": 1}});
     let patch = |source: &str| {
         let mutation = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": source}});
-        let Change::Operations(operations) = changed(mutation, &written)? else { panic!("is a patch") };
+        let MutationResult::Operations(operations) = changed(mutation, &written)? else {
+            panic!("is a patch")
+        };
         apply_operations(&written, &operations)
     };
     assert_eq!(

@@ -3,9 +3,9 @@
 use model::error::quote;
 use serde_json::{Map, Value};
 
-use super::MAGIC;
 use super::wire::{Malformed, Reader, Wire};
-use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use super::{MAGIC, TypeMeta};
+use crate::schema::{Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId, WireEntry};
 use crate::schema::{Wire as Tags, double, encode_base64, finish};
 use quantity::Quantity;
 
@@ -50,19 +50,20 @@ pub enum DecodeError {
 }
 
 /// Decodes an object in its envelope. An envelope without type metadata has the type `expected`.
-pub fn decode(schema: &Schema, bytes: &[u8], expected: (&str, &str)) -> Result<Decoded, DecodeError> {
+pub fn decode(schema: &Schema, bytes: &[u8], expected: TypeMeta<'_>) -> Result<Decoded, DecodeError> {
     decode_at(schema, bytes, expected, 0)
 }
 
 fn decode_at(
     schema: &Schema,
     bytes: &[u8],
-    expected: (&str, &str),
+    expected: TypeMeta<'_>,
     depth: usize,
 ) -> Result<Decoded, DecodeError> {
     let envelope = open(bytes)?;
     let or = |given: String, expected: &str| if given.is_empty() { expected.to_owned() } else { given };
-    let (api_version, kind) = (or(envelope.api_version, expected.0), or(envelope.kind, expected.1));
+    let (api_version, kind) =
+        (or(envelope.api_version, expected.api_version), or(envelope.kind, expected.kind));
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let Some(id) = schema.by_kind(group, version, &kind) else {
         return Err(DecodeError::UnknownKind { api_version, kind });
@@ -133,8 +134,8 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     /// Merges a message into an object: protobuf allows a message to be split.
     fn message(&self, of: &Type, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Malformed> {
-        let mut known = if object.is_empty() { Known::Some(0) } else { Known::Any };
-        self.fields(of, of.wire(), bytes, (object, &mut known))?;
+        let mut known = if object.is_empty() { PresentFields::Some(0) } else { PresentFields::Any };
+        self.fields(of, of.wire(), bytes, &mut PartialObject { object, known: &mut known })?;
         finish(self.schema, of, object);
         Ok(())
     }
@@ -151,26 +152,26 @@ impl Decoder<'_> {
         of: &Type,
         tags: &Tags,
         bytes: &[u8],
-        (object, known): (&mut Map<String, Value>, &mut Known),
+        target: &mut PartialObject<'_>,
     ) -> Result<(), Malformed> {
         let mut reader = Reader(bytes);
         while let Some((tag, wire)) = reader.field(&of.name)? {
             match (tags.get(tag), wire) {
-                (Some(Entry::Field(index)), wire) => {
+                (Some(WireEntry::Field(index)), wire) => {
                     let field = &of.fields()[usize::from(*index)];
-                    let is_again = known.meets(*index);
-                    if let Some(value) = is_again.then(|| object.get_mut(&*field.name)).flatten() {
+                    let is_again = target.known.meets(*index);
+                    if let Some(value) = is_again.then(|| target.object.get_mut(&*field.name)).flatten() {
                         self.value(field, &field.shape, wire, value)?;
                     } else if !is_left_out(field, wire) {
                         let mut value = Value::Null;
                         self.value(field, &field.shape, wire, &mut value)?;
-                        object.insert(field.name.to_string(), value);
+                        target.object.insert(field.name.to_string(), value);
                     }
                 }
-                (Some(Entry::Embedded(inner)), Wire::Bytes(bytes)) => {
-                    self.deeper()?.fields(of, inner, bytes, (object, &mut *known))?;
+                (Some(WireEntry::Embedded(inner)), Wire::Bytes(bytes)) => {
+                    self.deeper()?.fields(of, inner, bytes, target)?;
                 }
-                (Some(Entry::Embedded(_)) | None, _) => {}
+                (Some(WireEntry::Embedded(_)) | None, _) => {}
             }
         }
         Ok(())
@@ -310,7 +311,7 @@ impl Decoder<'_> {
             return Ok(Value::Null);
         }
         if raw.starts_with(MAGIC) {
-            let inner = decode_at(self.schema, raw, ("", ""), self.deeper()?.depth);
+            let inner = decode_at(self.schema, raw, TypeMeta::UNKNOWN, self.deeper()?.depth);
             return inner.map(|decoded| decoded.value).map_err(|problem| match problem {
                 DecodeError::Object { problem, .. } => problem,
                 other => Malformed::Value(other.to_string()),
@@ -320,15 +321,21 @@ impl Decoder<'_> {
     }
 }
 
+/// A partially decoded object.
+struct PartialObject<'o> {
+    object: &'o mut Map<String, Value>,
+    known: &'o mut PresentFields,
+}
+
 /// The fields that an object may already have: nearly every field occurs once, which saves a lookup.
-enum Known {
+enum PresentFields {
     /// The fields with these bits.
     Some(u64),
     /// Any field.
     Any,
 }
 
-impl Known {
+impl PresentFields {
     /// Whether a field may already be present; marks it as present.
     fn meets(&mut self, index: u16) -> bool {
         match self {

@@ -8,9 +8,9 @@ use model::json::outline::{Json, Outline, Unreadable};
 use model::object::text_in;
 use serde_json::{Value, json};
 
-use super::MAGIC;
 use super::wire::{begin, end, put_bytes, put_double, put_int, put_key, put_message, put_varint};
-use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use super::{MAGIC, TypeMeta};
+use crate::schema::{Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId, WireEntry};
 use crate::schema::{Wire as Tags, decode_base64};
 
 /// The reason why an object cannot be encoded.
@@ -44,9 +44,9 @@ pub fn watch_event(schema: &Schema, event: &str, object: &Value) -> Result<Vec<u
 }
 
 /// apiVersion and kind of an object.
-fn type_of(object: &Value) -> (&str, &str) {
+fn type_of(object: &Value) -> TypeMeta<'_> {
     let text = |key: &str| text_in(object, key);
-    (text("apiVersion"), text("kind"))
+    TypeMeta::new(text("apiVersion"), text("kind"))
 }
 
 fn text_of(object: &Value) -> Vec<u8> {
@@ -71,15 +71,15 @@ impl<'s> Encoder<'s> {
     }
 
     /// Encodes an object in its envelope.
-    pub fn object(&mut self, of: (&str, &str), json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn object(&mut self, of: TypeMeta<'_>, json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.named(of, of, json, out)
     }
 
     /// Like [`Encoder::object`], with another type in the envelope.
     pub fn named(
         &mut self,
-        name: (&str, &str),
-        of: (&str, &str),
+        name: TypeMeta<'_>,
+        of: TypeMeta<'_>,
         json: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
@@ -96,7 +96,7 @@ impl<'s> Encoder<'s> {
     pub fn event(
         &mut self,
         event: &str,
-        of: (&str, &str),
+        of: TypeMeta<'_>,
         json: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
@@ -113,7 +113,7 @@ impl<'s> Encoder<'s> {
     }
 
     /// Encodes an object as an item of a list.
-    pub fn item(&mut self, of: (&str, &str), json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn item(&mut self, of: TypeMeta<'_>, json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let type_id = self.known(of)?;
         let start = begin(out, 2);
         self.message(type_id, json, out)?;
@@ -124,7 +124,7 @@ impl<'s> Encoder<'s> {
     /// The bytes before the items of a list, which have `items` bytes in total; [`ENVELOPE_END`] follows them.
     pub fn list_opening(
         &mut self,
-        of: (&str, &str),
+        of: TypeMeta<'_>,
         metadata: &Value,
         items: usize,
     ) -> Result<Vec<u8>, EncodeError> {
@@ -153,7 +153,7 @@ impl<'s> Encoder<'s> {
         Ok(())
     }
 
-    fn known(&self, (api_version, kind): (&str, &str)) -> Result<TypeId, EncodeError> {
+    fn known(&self, TypeMeta { api_version, kind }: TypeMeta<'_>) -> Result<TypeId, EncodeError> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.schema.by_kind(group, version, kind).ok_or_else(|| EncodeError::UnknownKind {
             api_version: api_version.to_owned(),
@@ -162,7 +162,7 @@ impl<'s> Encoder<'s> {
     }
 }
 
-fn put_opening(out: &mut Vec<u8>, (api_version, kind): (&str, &str)) {
+fn put_opening(out: &mut Vec<u8>, TypeMeta { api_version, kind }: TypeMeta<'_>) {
     out.extend_from_slice(MAGIC);
     put_message(out, 1, |out| {
         put_bytes(out, 1, api_version.as_bytes());
@@ -216,12 +216,12 @@ impl Message<'_> {
     fn fields(&mut self, of: &Type, tags: &Tags, base: usize, object: Present) {
         for (tag, entry) in tags.entries() {
             match entry {
-                Entry::Embedded(inner) => {
+                WireEntry::Embedded(inner) => {
                     let start = begin(self.out, *tag);
                     self.fields(of, inner, base, object);
                     end(self.out, start);
                 }
-                Entry::Field(index) => {
+                WireEntry::Field(index) => {
                     let slot = self.slots[base + usize::from(*index)];
                     let value = object.filter(|_| slot != ABSENT).map(|object| object.other(slot));
                     self.field(&of.fields()[usize::from(*index)], *tag, value);

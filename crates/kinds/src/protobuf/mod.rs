@@ -7,10 +7,12 @@ mod decode;
 mod encode;
 #[cfg(test)]
 mod tests;
+mod type_meta;
 mod wire;
 
 pub use decode::{DecodeError, Decoded, decode, decode_message};
 pub use encode::{ENVELOPE_END, EncodeError, Encoder, encode, watch_event};
+pub use type_meta::TypeMeta;
 pub use wire::Malformed;
 
 /// The prefix of every encoded object.

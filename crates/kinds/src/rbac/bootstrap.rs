@@ -27,7 +27,7 @@ pub struct Bootstrapped {
 
 /// All bootstrap roles and bindings, roles first.
 pub fn bootstrap() -> Vec<Bootstrapped> {
-    entries().iter().map(Entry::object).collect()
+    entries().iter().map(Paragraph::object).collect()
 }
 
 /// An index of the bootstrap roles and bindings.
@@ -45,23 +45,23 @@ pub fn bootstrap_index() -> Index {
 }
 
 /// A paragraph of `bootstrap.txt`.
-struct Entry {
+struct Paragraph {
     head: Vec<&'static str>,
     lines: Vec<&'static str>,
 }
 
-fn entries() -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries() -> Vec<Paragraph> {
+    let mut entries: Vec<Paragraph> = Vec::new();
     for line in TABLE.lines() {
         match (line.strip_prefix("  "), entries.last_mut()) {
             (Some(line), Some(last)) => last.lines.push(line),
-            _ => entries.push(Entry { head: line.split(' ').collect(), lines: Vec::new() }),
+            _ => entries.push(Paragraph { head: line.split(' ').collect(), lines: Vec::new() }),
         }
     }
     entries
 }
 
-impl Entry {
+impl Paragraph {
     /// The words after each occurrence of `word` in the first line.
     fn words<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'static str> + 'a {
         self.head[2..].chunks(2).filter(move |pair| pair[0] == word).map(|pair| pair[1])

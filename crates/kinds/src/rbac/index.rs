@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use model::error::quote;
 
 use super::GROUP;
-use super::rule::{Binding, Caller, PolicyRule, Request, Role, RoleRef, Subject};
+use super::rule::{Binding, Caller, PolicyRule, RequestAttributes, Role, RoleRef, Subject};
 
 /// The decision of RBAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub enum Verdict {
 #[derive(Debug, Default)]
 pub struct Index {
     roles: HashMap<RoleKey, Arc<Role>>,
-    bindings: HashMap<Key, Arc<Named>>,
+    bindings: HashMap<Key, Arc<KeyedBinding>>,
     by_role: HashMap<RoleKey, BTreeSet<Key>>,
     /// The bindings of users and groups, by namespace.
-    places: HashMap<Box<str>, Place>,
+    places: HashMap<Box<str>, NamespaceIndex>,
 }
 
 /// Namespace and name.
@@ -46,16 +46,16 @@ impl RoleKey {
 
 /// The bindings of users and groups in one namespace or cluster-wide. A service account is stored as its user.
 #[derive(Debug, Default)]
-struct Place {
+struct NamespaceIndex {
     users: HashMap<Box<str>, Held>,
     groups: HashMap<Box<str>, Held>,
 }
 
-impl Place {
-    fn of(&mut self, who: &Who) -> &mut HashMap<Box<str>, Held> {
-        match who {
-            Who::User(_) => &mut self.users,
-            Who::Group(_) => &mut self.groups,
+impl NamespaceIndex {
+    fn of(&mut self, subject: &SubjectKey) -> &mut HashMap<Box<str>, Held> {
+        match subject {
+            SubjectKey::User(_) => &mut self.users,
+            SubjectKey::Group(_) => &mut self.groups,
         }
     }
 
@@ -68,12 +68,12 @@ impl Place {
 
 /// A user or a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Who {
+enum SubjectKey {
     User(Box<str>),
     Group(Box<str>),
 }
 
-impl Who {
+impl SubjectKey {
     fn new(subject: &Subject, namespace: &str) -> Option<Self> {
         match &*subject.kind {
             "User" => Some(Self::User(subject.name.clone())),
@@ -91,18 +91,18 @@ impl Who {
 
 /// A binding with its key.
 #[derive(Debug)]
-struct Named {
+struct KeyedBinding {
     key: Key,
     binding: Binding,
 }
 
-impl Named {
+impl KeyedBinding {
     fn role(&self) -> RoleKey {
         RoleKey::new(&self.key.0, &self.binding.role_ref)
     }
 
-    fn subjects(&self) -> BTreeSet<Who> {
-        self.binding.subjects.iter().filter_map(|subject| Who::new(subject, &self.key.0)).collect()
+    fn subjects(&self) -> BTreeSet<SubjectKey> {
+        self.binding.subjects.iter().filter_map(|subject| SubjectKey::new(subject, &self.key.0)).collect()
     }
 
     /// The reason of a decision in Kubernetes' words.
@@ -123,7 +123,7 @@ impl Named {
 #[derive(Debug, Default)]
 struct Held {
     /// By name.
-    bindings: BTreeMap<Box<str>, Arc<Named>>,
+    bindings: BTreeMap<Box<str>, Arc<KeyedBinding>>,
     /// Built on first use, and rebuilt after a change of a binding or of one of its roles.
     rules: OnceLock<Rules>,
 }
@@ -146,7 +146,7 @@ struct Rules {
 /// A rule and the binding that grants it.
 #[derive(Clone, Debug)]
 struct Granted {
-    by: Arc<Named>,
+    by: Arc<KeyedBinding>,
     role: Arc<Role>,
     rule: usize,
 }
@@ -158,7 +158,7 @@ impl Granted {
 }
 
 impl Rules {
-    fn of(index: &Index, bindings: &BTreeMap<Box<str>, Arc<Named>>) -> Self {
+    fn of(index: &Index, bindings: &BTreeMap<Box<str>, Arc<KeyedBinding>>) -> Self {
         let mut rules = Self::default();
         for by in bindings.values() {
             let Some(role) = index.resolve(by) else {
@@ -192,10 +192,10 @@ impl Rules {
         }
     }
 
-    fn find(&self, request: Request<'_>) -> Option<&Granted> {
+    fn find(&self, request: RequestAttributes<'_>) -> Option<&Granted> {
         let fits = |granted: &&Granted| granted.rule().allows(request);
         match request {
-            Request::Resource { resource, subresource, name, .. } => {
+            RequestAttributes::Resource { resource, subresource, name, .. } => {
                 let of = |key: &str| self.by_resource.get(key)?.iter().find(fits);
                 let found = if subresource.is_empty() {
                     of(resource)
@@ -204,7 +204,7 @@ impl Rules {
                 };
                 found.or_else(|| of("*")).or_else(|| self.by_name.get(name)?.iter().find(fits))
             }
-            Request::Path { path, .. } => {
+            RequestAttributes::Path { path, .. } => {
                 let exact = self.by_path.get(path).and_then(|rules| rules.iter().find(fits));
                 exact.or_else(|| self.by_prefix.iter().find(fits))
             }
@@ -220,8 +220,8 @@ impl Index {
         for binding in self.by_role.get(&key).into_iter().flatten() {
             let (named, place) = (self.bindings.get(binding), self.places.get_mut(&binding.0));
             let Some((named, place)) = named.zip(place) else { continue };
-            for who in named.subjects() {
-                if let Some(held) = place.of(&who).get_mut(who.name()) {
+            for subject in named.subjects() {
+                if let Some(held) = place.of(&subject).get_mut(subject.name()) {
                     held.rules = OnceLock::new();
                 }
             }
@@ -239,18 +239,18 @@ impl Index {
             self.unbind(&old);
         }
         let Some(binding) = binding else { return };
-        let named = Arc::new(Named { key: key.clone(), binding });
+        let named = Arc::new(KeyedBinding { key: key.clone(), binding });
         self.by_role.entry(named.role()).or_default().insert(key.clone());
         let place = self.places.entry(key.0.clone()).or_default();
-        for who in named.subjects() {
-            let held = place.of(&who).entry(who.name().into()).or_default();
+        for subject in named.subjects() {
+            let held = place.of(&subject).entry(subject.name().into()).or_default();
             held.bindings.insert(key.1.clone(), named.clone());
             held.rules = OnceLock::new();
         }
         self.bindings.insert(key, named);
     }
 
-    fn unbind(&mut self, old: &Named) {
+    fn unbind(&mut self, old: &KeyedBinding) {
         let role = old.role();
         if let Some(of_role) = self.by_role.get_mut(&role) {
             of_role.remove(&old.key);
@@ -259,13 +259,13 @@ impl Index {
             }
         }
         let Some(place) = self.places.get_mut(&old.key.0) else { return };
-        for who in old.subjects() {
-            let all = place.of(&who);
-            let Some(held) = all.get_mut(who.name()) else { continue };
+        for subject in old.subjects() {
+            let all = place.of(&subject);
+            let Some(held) = all.get_mut(subject.name()) else { continue };
             held.bindings.remove(&old.key.1);
             held.rules = OnceLock::new();
             if held.bindings.is_empty() {
-                all.remove(who.name());
+                all.remove(subject.name());
             }
         }
         if place.users.is_empty() && place.groups.is_empty() {
@@ -287,10 +287,10 @@ impl Index {
     }
 
     /// Decides whether a caller may make a request.
-    pub fn decide(&self, caller: Caller<'_>, request: Request<'_>) -> Verdict {
+    pub fn decide(&self, caller: Caller<'_>, request: RequestAttributes<'_>) -> Verdict {
         let namespace = match request {
-            Request::Resource { namespace, .. } => namespace,
-            Request::Path { .. } => "",
+            RequestAttributes::Resource { namespace, .. } => namespace,
+            RequestAttributes::Path { .. } => "",
         };
         let mut lacking = Vec::new();
         for rules in self.rules_held(caller, namespace) {
@@ -308,7 +308,8 @@ impl Index {
         for place in self.places(namespace) {
             // A binding counts once, even if several of its subjects match the caller.
             let held = place.held_by(caller).flat_map(|held| &held.bindings);
-            let held: BTreeMap<&str, &Arc<Named>> = held.map(|(name, named)| (&**name, named)).collect();
+            let held: BTreeMap<&str, &Arc<KeyedBinding>> =
+                held.map(|(name, named)| (&**name, named)).collect();
             for named in held.values() {
                 match self.resolve(named) {
                     Some(role) => rules.extend(role.rules.iter().cloned()),
@@ -324,7 +325,7 @@ impl Index {
         self.roles.get(&RoleKey::new(namespace, role)).cloned()
     }
 
-    fn resolve(&self, named: &Named) -> Option<Arc<Role>> {
+    fn resolve(&self, named: &KeyedBinding) -> Option<Arc<Role>> {
         self.role(&named.key.0, &named.binding.role_ref)
     }
 
@@ -334,7 +335,7 @@ impl Index {
     }
 
     /// The cluster-wide bindings, and those of a namespace if it is not empty.
-    fn places<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Place> {
+    fn places<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a NamespaceIndex> {
         let names = std::iter::once("").chain((!namespace.is_empty()).then_some(namespace));
         names.filter_map(|name| self.places.get(name))
     }

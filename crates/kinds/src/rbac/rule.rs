@@ -14,7 +14,7 @@ pub struct Caller<'a> {
 
 /// The attributes of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Request<'a> {
+pub enum RequestAttributes<'a> {
     /// A resource request; every field but the verb and the resource may be empty.
     Resource {
         /// The verb.
@@ -141,16 +141,16 @@ impl Subject {
 
 impl PolicyRule {
     /// Whether the rule allows a request.
-    pub fn allows(&self, request: Request<'_>) -> bool {
+    pub fn allows(&self, request: RequestAttributes<'_>) -> bool {
         match request {
-            Request::Resource { verb, group, resource, subresource, name, .. } => {
+            RequestAttributes::Resource { verb, group, resource, subresource, name, .. } => {
                 has(&self.verbs, verb)
                     && has(&self.api_groups, group)
                     && self.resources.iter().any(|rule| names_resource(rule, resource, subresource))
                     && (self.resource_names.is_empty()
                         || self.resource_names.iter().any(|own| **own == *name))
             }
-            Request::Path { verb, path } => {
+            RequestAttributes::Path { verb, path } => {
                 has(&self.verbs, verb) && self.paths.iter().any(|rule| covers_path(rule, path))
             }
         }

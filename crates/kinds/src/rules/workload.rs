@@ -20,7 +20,7 @@ pub const IMAGES: Column =
 pub const SELECTOR: Column = Column::new("Selector", "string", "The selector of its pods.").wide();
 
 /// The object at a path.
-pub fn part<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Object> {
+pub fn map_at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Object> {
     value(object, path).and_then(Value::as_object)
 }
 
@@ -105,7 +105,7 @@ pub fn default_template(spec: &mut Object) {
 
 /// Validates the Pod template in a spec.
 pub fn bad_template(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
-    part(spec, &["template"]).map(|template| pod::validate_template(template, path)).unwrap_or_default()
+    map_at(spec, &["template"]).map(|template| pod::validate_template(template, path)).unwrap_or_default()
 }
 
 /// Warnings about the Pod template in a spec, unless an update did not change the spec.
@@ -114,7 +114,7 @@ pub fn template_warnings(new: &Object, old: Option<&Object>, spec: &[&str]) -> V
     if old.is_some_and(|old| generation(old) == generation(new)) {
         return Vec::new();
     }
-    let Some(template) = part(new, spec).and_then(|spec| part(spec, &["template"])) else {
+    let Some(template) = map_at(new, spec).and_then(|spec| map_at(spec, &["template"])) else {
         return Vec::new();
     };
     pod::template_warnings(template, &Path::root(&spec.join(".")).field("template"))
@@ -146,7 +146,7 @@ pub fn bad_required_selector(spec: &Object, kind: &str) -> Vec<FieldError> {
 
 /// The error for a selector that selects everything.
 pub fn empty_selector(spec: &Object, kind: &str) -> Option<FieldError> {
-    let is_empty = part(spec, &["selector"]).is_some_and(Object::is_empty);
+    let is_empty = map_at(spec, &["selector"]).is_some_and(Object::is_empty);
     is_empty.then(|| {
         invalid_shown(&Path::root("spec.selector"), "{}", &format!("empty selector is invalid for {kind}"))
     })
@@ -216,7 +216,7 @@ pub fn keep_all_but_status_and_labels(new: &mut Object, old: &Object) {
 
 /// Names and images of the containers in the Pod template of a spec.
 pub fn container_cells(spec: Option<&Object>) -> [Value; 2] {
-    pod::container_cells(spec.and_then(|spec| part(spec, &["template"])))
+    pod::container_cells(spec.and_then(|spec| map_at(spec, &["template"])))
 }
 
 /// The error for an unsupported value, in Go's format.

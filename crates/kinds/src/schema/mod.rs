@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 pub use check::{Checked, Mismatch, check, unrecognized};
 pub use lines::TableError;
 pub use table::parse;
-pub use types::{Entry, Field, ListKind, Name, Or, Patch, Schema, Shape, Type, TypeId, Wire};
+pub use types::{Field, ListKind, Name, Or, Patch, Schema, Shape, Type, TypeId, Wire, WireEntry};
 
 pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use check::{check_at, double, finish};

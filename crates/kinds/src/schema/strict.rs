@@ -51,29 +51,29 @@ enum Expected<'a> {
 }
 
 /// A key of an object as the schema knows it.
-enum Entry<'a> {
+enum KeySchema<'a> {
     Known(Expected<'a>),
     Unknown,
 }
 
 impl<'a> Expected<'a> {
     /// The shape expected of an entry of an object.
-    fn entry(self, key: &str) -> Entry<'a> {
+    fn entry(self, key: &str) -> KeySchema<'a> {
         let field = |schema: &'a Schema, id: TypeId| match schema.get(id).field(key) {
-            Some(field) => Entry::Known(Self::Of(schema, &field.shape)),
-            None => Entry::Unknown,
+            Some(field) => KeySchema::Known(Self::Of(schema, &field.shape)),
+            None => KeySchema::Unknown,
         };
         match self {
-            Self::Top(..) if matches!(key, "kind" | "apiVersion") => Entry::Known(Self::Opaque),
+            Self::Top(..) if matches!(key, "kind" | "apiVersion") => KeySchema::Known(Self::Opaque),
             Self::Top(schema, id) | Self::Of(schema, &Shape::Object(id)) => field(schema, id),
-            Self::Of(schema, Shape::Map(item)) => Entry::Known(Self::Of(schema, item)),
+            Self::Of(schema, Shape::Map(item)) => KeySchema::Known(Self::Of(schema, item)),
             Self::Operation => match key {
-                "op" | "path" | "from" => Entry::Known(Self::Opaque),
-                "value" => Entry::Known(Self::Any),
-                _ => Entry::Unknown,
+                "op" | "path" | "from" => KeySchema::Known(Self::Opaque),
+                "value" => KeySchema::Known(Self::Any),
+                _ => KeySchema::Unknown,
             },
-            Self::Any => Entry::Known(Self::Any),
-            Self::Of(..) | Self::Opaque => Entry::Known(Self::Opaque),
+            Self::Any => KeySchema::Known(Self::Any),
+            Self::Of(..) | Self::Opaque => KeySchema::Known(Self::Opaque),
         }
     }
 
@@ -121,8 +121,8 @@ impl Walk {
             }
             self.path.push_str(key);
             match expected.entry(key) {
-                Entry::Unknown => self.note("unknown"),
-                Entry::Known(expected) => {
+                KeySchema::Unknown => self.note("unknown"),
+                KeySchema::Known(expected) => {
                     if !keys.insert(key) {
                         self.note("duplicate");
                     }

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::lines::{Lines, Source, TableError};
-use super::types::{Kind, Name, Names, Schema, Type, TypeId};
+use super::types::{GroupVersionKind, Name, Names, Schema, Type, TypeId};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -111,7 +111,7 @@ impl Index {
 }
 
 impl Header {
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<GroupVersionKind> {
         let kind = self.kind?;
         let (group, version) =
             if kind == "*" { ("*", "*") } else { kind.split_once('/').unwrap_or(("", kind)) };

@@ -32,7 +32,7 @@ fn builtin_table_parses() {
     assert_eq!(builtin().by_name("io.k8s.api.core.v1.Nothing"), None);
     assert_eq!(builtin().by_kind("", "v2", "ConfigMap"), None);
     assert!(matches!(config_map.field("binaryData").unwrap().shape, Shape::Map(_)));
-    assert!(matches!(config_map.wire().get(4), Some(Entry::Field(_))));
+    assert!(matches!(config_map.wire().get(4), Some(WireEntry::Field(_))));
     let names: Vec<&str> = config_map.fields().iter().map(|field| &*field.name).collect();
     assert_eq!(names, ["apiVersion", "binaryData", "data", "immutable", "kind", "metadata"]);
 }
@@ -80,8 +80,8 @@ fn embedded_structs_are_one_level_deeper_in_protobuf_only() {
     .unwrap();
     let id = schema.by_name("io.k8s.api.core.v1.Probe").unwrap();
     let probe = schema.get(id);
-    let Some(Entry::Embedded(inner)) = probe.wire().get(1) else { panic!("not embedded") };
-    assert!(matches!(inner.get(2), Some(Entry::Field(_))));
+    let Some(WireEntry::Embedded(inner)) = probe.wire().get(1) else { panic!("not embedded") };
+    assert!(matches!(inner.get(2), Some(WireEntry::Field(_))));
     let mut value = json!({"httpGet": {"port": 1.5}});
     assert_eq!(
         check(&schema, id, &mut value).unwrap_err().0,

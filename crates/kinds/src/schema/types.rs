@@ -20,11 +20,11 @@ pub struct TypeId(pub(super) u32);
 pub struct Schema {
     types: Vec<Type>,
     names: Arc<Names>,
-    kinds: HashMap<Kind, TypeId>,
+    kinds: HashMap<GroupVersionKind, TypeId>,
 }
 
 /// Group, version and kind; `*` for a kind of every group and version.
-pub(super) type Kind = (&'static str, &'static str, &'static str);
+pub(super) type GroupVersionKind = (&'static str, &'static str, &'static str);
 
 /// The IDs of the types of a table.
 #[derive(Debug, Default)]
@@ -197,12 +197,12 @@ pub struct Patch {
 /// The fields of a protobuf message, sorted by tag.
 #[derive(Debug, Default)]
 pub struct Wire {
-    pub(super) entries: Vec<(u32, Entry)>,
+    pub(super) entries: Vec<(u32, WireEntry)>,
 }
 
 /// The target of a tag.
 #[derive(Debug)]
-pub enum Entry {
+pub enum WireEntry {
     /// The field with this index in [`Type::fields`].
     Field(u16),
     /// A message for a struct that Go embeds: JSON has its fields one level up.
@@ -211,7 +211,7 @@ pub enum Entry {
 
 impl Schema {
     /// References between types are positions in `types`.
-    pub(super) fn new(types: Vec<Type>, names: Arc<Names>, kinds: HashMap<Kind, TypeId>) -> Self {
+    pub(super) fn new(types: Vec<Type>, names: Arc<Names>, kinds: HashMap<GroupVersionKind, TypeId>) -> Self {
         Self { types, names, kinds }
     }
 
@@ -351,7 +351,7 @@ impl Field {
 
 impl Wire {
     /// The target of a tag.
-    pub fn get(&self, tag: u32) -> Option<&Entry> {
+    pub fn get(&self, tag: u32) -> Option<&WireEntry> {
         // Most messages have consecutive tags from one on.
         let expected = self.entries.get((tag as usize).wrapping_sub(1)).filter(|entry| entry.0 == tag);
         let search = || self.entries.binary_search_by_key(&tag, |entry| entry.0).ok();
@@ -359,7 +359,7 @@ impl Wire {
     }
 
     /// All tags, sorted.
-    pub fn entries(&self) -> &[(u32, Entry)] {
+    pub fn entries(&self) -> &[(u32, WireEntry)] {
         &self.entries
     }
 
@@ -368,13 +368,13 @@ impl Wire {
         let found = self.entries.binary_search_by_key(&tag, |entry| entry.0);
         let at = found.unwrap_or_else(|at| at);
         if rest.is_empty() {
-            self.entries.insert(at, (tag, Entry::Field(index)));
+            self.entries.insert(at, (tag, WireEntry::Field(index)));
             return;
         }
         if found.is_err() {
-            self.entries.insert(at, (tag, Entry::Embedded(Self::default())));
+            self.entries.insert(at, (tag, WireEntry::Embedded(Self::default())));
         }
-        if let Entry::Embedded(inner) = &mut self.entries[at].1 {
+        if let WireEntry::Embedded(inner) = &mut self.entries[at].1 {
             inner.insert(rest, index);
         }
     }

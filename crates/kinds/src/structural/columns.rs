@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use model::object::text_in;
 use serde_json::{Map, Value, json};
 
-use super::json_path::{Found, JsonPath, shown};
+use super::json_path::{JsonPath, Selected, shown};
 use crate::rules::since;
 
 /// The smallest power of two above the 64-bit integers.
@@ -77,8 +77,8 @@ impl Column {
         let found = self.path.first(object)?;
         let value = match &found {
             found if &*self.kind == "string" => return Some(shown(found).into()),
-            Found::Root(_) => return None,
-            Found::Value(value) => *value,
+            Selected::Root(_) => return None,
+            Selected::Value(value) => *value,
         };
         match (&*self.kind, value) {
             ("integer", Value::Number(number)) => Some(whole(number)),

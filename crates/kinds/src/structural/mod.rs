@@ -34,8 +34,8 @@ pub use columns::Columns;
 pub(crate) use default_values::bad_defaults;
 pub use format::Format;
 pub(crate) use format::is_request_uri;
-pub use json_path::{Found, JsonPath, JsonPathError};
-pub use node::{Kind, ListType, Node, Values};
+pub use json_path::{JsonPath, JsonPathError, Selected};
+pub use node::{ListType, Node, ValueType, Values};
 pub use pattern::Pattern;
 pub use selectable::Selectable;
 

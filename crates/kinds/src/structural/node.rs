@@ -8,7 +8,7 @@ use super::checks::Checks;
 #[derive(Debug, Default)]
 pub struct Node {
     /// The type of the value; `None` if any is allowed.
-    pub kind: Option<Kind>,
+    pub kind: Option<ValueType>,
     /// Whether it may be `null`.
     pub nullable: bool,
     /// Whether it is an integer or a string (`x-kubernetes-int-or-string`).
@@ -35,7 +35,7 @@ pub struct Node {
 
 /// The types of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     /// A JSON object.
     Object,
     /// A list.
@@ -78,7 +78,7 @@ pub enum Values {
     Of(Box<Node>),
 }
 
-impl Kind {
+impl ValueType {
     /// The type with this name.
     pub fn named(name: &str) -> Option<Self> {
         let all = [Self::Object, Self::Array, Self::String, Self::Integer, Self::Number, Self::Boolean];

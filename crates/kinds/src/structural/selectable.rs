@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::json_path::{Found, JsonPath, shown};
+use super::json_path::{JsonPath, Selected, shown};
 
 /// The `selectableFields` of one version.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Selectable {
         let field = self.fields.iter().find(|(field, _)| **field == *name);
         let found = field.and_then(|(_, path)| path.first(object));
         found
-            .filter(|found| !matches!(found, Found::Value(Value::Null)))
+            .filter(|found| !matches!(found, Selected::Value(Value::Null)))
             .map(|found| shown(&found))
             .unwrap_or_default()
     }

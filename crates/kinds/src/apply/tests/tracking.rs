@@ -76,9 +76,9 @@ fn managers_can_be_reset_and_invalid_ones_are_ignored() {
 
 #[test]
 fn a_write_does_not_own_fields_that_it_cannot_change() {
-    let kind = Kind::new("Deployment");
+    let kind = KindVersions::new("Deployment");
     let reset = Reset::of_kind("apps", "Deployment", true, "status");
-    let scope = Scope {
+    let context = WriteContext {
         versions: &kind,
         api_version: "apps/v1",
         subresource: "status",
@@ -87,7 +87,7 @@ fn a_write_does_not_own_fields_that_it_cannot_change() {
         now: NOW,
     };
     let new = json!({"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}, "spec": {"paused": true}, "status": {"replicas": 1}});
-    let tracked = track(&scope, None, new.as_object().unwrap());
+    let tracked = track(&context, None, new.as_object().unwrap());
     let entry: Value = serde_json::from_str(&tracked.json.unwrap()).unwrap();
     assert_eq!(
         entry[0]["fieldsV1"],
@@ -113,7 +113,7 @@ fn managers_of_another_version_lose_fields_that_change_there() {
     scaler.api_version = "autoscaling/v1";
     let mut new = scaler.object.clone().unwrap();
     new["spec"]["maxReplicas"] = 4.into();
-    let tracked = track(&scaler.scope("b", LATER), scaler.object.as_ref(), &new);
+    let tracked = track(&scaler.context("b", LATER), scaler.object.as_ref(), &new);
     scaler.store(new, &tracked);
     assert_eq!(scaler.owned("b"), json!({"f:spec": {"f:maxReplicas": {}}}));
     assert_eq!(scaler.owned("a")["f:spec"].get("f:maxReplicas"), None);

@@ -33,7 +33,7 @@ fn recorded_objects_are_decoded_and_encoded_byte_by_byte() {
     );
     for (name, json, bytes) in all {
         let json: Value = serde_json::from_str(json).unwrap();
-        let decoded = decode(builtin(), bytes, ("", "")).unwrap();
+        let decoded = decode(builtin(), bytes, TypeMeta::UNKNOWN).unwrap();
         assert_eq!(decoded.value, json, "{name}");
         assert_eq!(decoded.kind, json["kind"], "{name}");
         assert_eq!(encode(builtin(), &json).unwrap(), bytes, "{name}");
@@ -88,11 +88,11 @@ fn fields_in_any_order_are_found() {
 #[test]
 fn the_pieces_of_a_list_make_the_whole_list() {
     let list: Value = serde_json::from_str(include_str!("testdata/list.json")).unwrap();
-    let of = (list["apiVersion"].as_str().unwrap(), list["kind"].as_str().unwrap());
+    let of = TypeMeta::new(list["apiVersion"].as_str().unwrap(), list["kind"].as_str().unwrap());
     let mut encoder = Encoder::new(builtin());
     let mut items = Vec::new();
     for item in list["items"].as_array().unwrap() {
-        let item_type = (of.0, of.1.strip_suffix("List").unwrap());
+        let item_type = TypeMeta::new(of.api_version, of.kind.strip_suffix("List").unwrap());
         encoder.item(item_type, item.to_string().as_bytes(), &mut items).unwrap();
     }
     let opening = encoder.list_opening(of, &list["metadata"], items.len()).unwrap();
@@ -117,7 +117,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
 
 /// Decodes a ConfigMap with these message bytes.
 fn config_map(raw: &[u8]) -> Result<Value, String> {
-    let decoded = decode(builtin(), &envelope("v1", "ConfigMap", raw), ("v1", "ConfigMap"));
+    let decoded = decode(builtin(), &envelope("v1", "ConfigMap", raw), TypeMeta::new("v1", "ConfigMap"));
     decoded.map(|decoded| decoded.value).map_err(|problem| problem.to_string())
 }
 
@@ -131,7 +131,7 @@ fn bytes_without_envelope_are_refused_as_by_kube_apiserver() {
         (b"k8s\0\xff\xff\xff", "unexpected EOF"),
         (b"k8s\0\x0a\x05ab", "unexpected EOF"),
     ] {
-        let answer = decode(builtin(), bytes, ("v1", "ConfigMap")).unwrap_err();
+        let answer = decode(builtin(), bytes, TypeMeta::new("v1", "ConfigMap")).unwrap_err();
         assert_eq!(answer, DecodeError::Envelope(problem.to_owned()));
     }
 }
@@ -203,7 +203,7 @@ fn numbers_and_times_out_of_range_wrap_and_carry_as_in_go() {
             put_int(out, 2, 2_000_001_999);
         });
     });
-    let event = decode(builtin(), &envelope("v1", "Event", &raw), ("", "")).unwrap().value;
+    let event = decode(builtin(), &envelope("v1", "Event", &raw), TypeMeta::UNKNOWN).unwrap().value;
     assert_eq!(event["count"], 5);
     assert_eq!(event["firstTimestamp"], "146138514283-06-19T07:45:04Z");
     assert_eq!(event["eventTime"], "1970-01-01T00:00:07.000001Z");
@@ -213,14 +213,17 @@ fn numbers_and_times_out_of_range_wrap_and_carry_as_in_go() {
 fn a_missing_type_is_the_expected_one_and_an_unknown_one_is_refused() {
     let named = message(|out| put_message(out, 1, |out| put_bytes(out, 1, b"a")));
     for (api_version, kind) in [("", ""), ("v1", ""), ("", "ConfigMap")] {
-        let decoded = decode(builtin(), &envelope(api_version, kind, &named), ("v1", "ConfigMap")).unwrap();
+        let decoded =
+            decode(builtin(), &envelope(api_version, kind, &named), TypeMeta::new("v1", "ConfigMap"))
+                .unwrap();
         assert_eq!((decoded.api_version.as_str(), decoded.kind.as_str()), ("v1", "ConfigMap"));
         assert_eq!(decoded.value["kind"], "ConfigMap");
     }
-    let unknown = decode(builtin(), &envelope("v1", "Foo", &named), ("v1", "ConfigMap")).unwrap_err();
+    let unknown =
+        decode(builtin(), &envelope("v1", "Foo", &named), TypeMeta::new("v1", "ConfigMap")).unwrap_err();
     assert_eq!(unknown, DecodeError::UnknownKind { api_version: "v1".to_owned(), kind: "Foo".to_owned() });
     let options = envelope("apps/v1", "DeleteOptions", &message(|out| put_int(out, 1, 0)));
-    let options = decode(builtin(), &options, ("", "")).unwrap().value;
+    let options = decode(builtin(), &options, TypeMeta::UNKNOWN).unwrap().value;
     assert_eq!(options, json!({"apiVersion": "apps/v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}));
     assert!(encode(builtin(), &json!({"apiVersion": "example.com/v1", "kind": "Foo"})).is_err());
 }
@@ -368,7 +371,7 @@ proptest! {
         for (id, _) in schema.types() {
             let _ = decode_message(&schema, id, &bytes);
         }
-        let _ = decode(builtin(), &envelope("v1", "Event", &bytes), ("", ""));
-        let _ = decode(builtin(), &bytes, ("", ""));
+        let _ = decode(builtin(), &envelope("v1", "Event", &bytes), TypeMeta::UNKNOWN);
+        let _ = decode(builtin(), &bytes, TypeMeta::UNKNOWN);
     }
 }

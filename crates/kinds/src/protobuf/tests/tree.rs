@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::protobuf::wire::{put_bytes, put_double, put_int, put_message};
-use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use crate::schema::{Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId, WireEntry};
 use crate::schema::{Wire as Tags, decode_base64};
 
 /// Encodes a message without envelope.
@@ -20,8 +20,10 @@ impl Encoder<'_> {
     fn fields(&self, of: &Type, tags: &Tags, object: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
         for (tag, entry) in tags.entries() {
             match entry {
-                Entry::Embedded(inner) => put_message(out, *tag, |out| self.fields(of, inner, object, out)),
-                Entry::Field(index) => {
+                WireEntry::Embedded(inner) => {
+                    put_message(out, *tag, |out| self.fields(of, inner, object, out))
+                }
+                WireEntry::Field(index) => {
                     let field = &of.fields()[usize::from(*index)];
                     self.field(field, *tag, object.and_then(|object| object.get(&*field.name)), out);
                 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::metrics::{bad_metrics, bad_reference, is_bad_version, shown_metrics};
 use crate::rules::columns::{AGE, Column, NAME, age, name};
 use crate::rules::common::keep_all_but_status;
-use crate::rules::workload::{negative, optional, part, present, reset_status};
+use crate::rules::workload::{map_at, negative, optional, present, reset_status};
 use crate::rules::{KindRules, Subresource};
 use quantity::Quantity;
 
@@ -28,7 +28,7 @@ pub(super) const RULES: KindRules = KindRules {
             let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
             spec.insert("metrics".to_owned(), json!([metric]));
         }
-        if part(spec, &["behavior"]).is_some() {
+        if map_at(spec, &["behavior"]).is_some() {
             default_behavior(map_mut(spec, "behavior"));
         }
     },
@@ -40,7 +40,9 @@ pub(super) const RULES: KindRules = KindRules {
         prepare_update: keep_all_but_status,
         validate_update: |new, _| {
             let counts = ["currentReplicas", "desiredReplicas"];
-            part(new, &["status"]).map(|status| negative(status, &Path::STATUS, &counts)).unwrap_or_default()
+            map_at(new, &["status"])
+                .map(|status| negative(status, &Path::STATUS, &counts))
+                .unwrap_or_default()
         },
     }],
     counts_generations: false,
@@ -83,10 +85,10 @@ fn default_behavior(behavior: &mut Object) {
 }
 
 fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
-    let old_spec = old.and_then(|old| part(old, &["spec"]));
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
+    let old_spec = old.and_then(|old| map_at(old, &["spec"]));
     let mut errors = bad_limits(spec, old_spec);
-    if let Some(target) = part(spec, &["scaleTargetRef"]) {
+    if let Some(target) = map_at(spec, &["scaleTargetRef"]) {
         let (version, kind) = (text(target, &["apiVersion"]), text(target, &["kind"]));
         let is_old = old_spec.is_some_and(|old| {
             let of = |field: &str| text(old, &["scaleTargetRef", field]);
@@ -107,7 +109,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors.extend(bad_metrics(items(spec, &["metrics"]), &Path::root("spec.metrics"), had_bad_metrics));
     errors.extend(bad_scaling_to_zero(spec));
     for direction in ["scaleUp", "scaleDown"] {
-        if let Some(rules) = part(spec, &["behavior", direction]) {
+        if let Some(rules) = map_at(spec, &["behavior", direction]) {
             errors.extend(bad_rules(rules, &Path::SPEC.field("behavior").field(direction)));
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::rules::core::bad_container_resource_name;
 use crate::rules::label_selector::invalid;
-use crate::rules::workload::{optional, part, present};
+use crate::rules::workload::{map_at, optional, present};
 use quantity::Quantity;
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
@@ -41,12 +41,12 @@ fn bad_metric(metric: &Object, path: &Path<'_>, any_version: bool) -> Vec<FieldE
         errors.push(unknown());
     }
     let sources: Vec<(&str, &Object)> =
-        SOURCES.iter().filter_map(|(source, _)| Some((*source, part(metric, &[source])?))).collect();
+        SOURCES.iter().filter_map(|(source, _)| Some((*source, map_at(metric, &[source])?))).collect();
     if let Some((source, of)) = sources.first() {
         errors.extend(bad_source(source, of, &path.field(source), any_version));
     }
     match expected {
-        Some(source) if part(metric, &[source]).is_none() => {
+        Some(source) if map_at(metric, &[source]).is_none() => {
             let detail = "must populate information for the given metric source";
             errors.push(FieldError::required(path.field(source), detail));
         }
@@ -65,7 +65,7 @@ fn bad_source(source: &str, of: &Object, path: &Path<'_>, any_version: bool) -> 
     let mut errors = Vec::new();
     match source {
         "object" => {
-            if let Some(described) = part(of, &["describedObject"]) {
+            if let Some(described) = map_at(of, &["describedObject"]) {
                 let path = path.field("describedObject");
                 errors.extend(bad_reference(&path, described, any_version, true));
             }
@@ -80,7 +80,7 @@ fn bad_source(source: &str, of: &Object, path: &Path<'_>, any_version: bool) -> 
     }
     let target = path.field("target");
     let has = |field: &str| present(of, &["target", field]).is_some();
-    errors.extend(part(of, &["target"]).map(|of| bad_target(of, &target)).unwrap_or_default());
+    errors.extend(map_at(of, &["target"]).map(|of| bad_target(of, &target)).unwrap_or_default());
     let (average, utilization) = (format!("{target}.averageValue"), format!("{target}.averageUtilization"));
     match source {
         "object" if !has("value") && !has("averageValue") => {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::rules::KindRules;
 use crate::rules::columns::{AGE, Column, age, name};
 use crate::rules::selection::Selection;
-use crate::rules::workload::{negative, part};
+use crate::rules::workload::{map_at, negative};
 
 pub(super) const RULES: KindRules = KindRules {
     group: "autoscaling",
@@ -64,7 +64,7 @@ pub fn set_scale(object: &mut Object, scale: &Object) {
 
 /// Validates a Scale except its metadata.
 pub fn validate_scale(scale: &Object) -> Vec<FieldError> {
-    part(scale, &["spec"]).map(|spec| negative(spec, &Path::SPEC, &["replicas"])).unwrap_or_default()
+    map_at(scale, &["spec"]).map(|spec| negative(spec, &Path::SPEC, &["replicas"])).unwrap_or_default()
 }
 
 /// Its label selector. ReplicationControllers have a plain map of labels.

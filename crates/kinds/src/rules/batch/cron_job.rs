@@ -12,7 +12,7 @@ use crate::rules::columns::{AGE, Column, NAME, age, name};
 use crate::rules::common::keep_all_but_status;
 use crate::rules::selection::{Selection, bad_selector};
 use crate::rules::workload::{
-    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, name_warning, negative, part, present,
+    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, map_at, name_warning, negative, present,
     reset_status,
 };
 use crate::rules::{KindRules, Subresource};
@@ -82,7 +82,7 @@ pub(super) const RULES: KindRules = KindRules {
 };
 
 fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let mut errors = bad_schedule(spec, old);
     errors.extend(negative(spec, &Path::SPEC, &["startingDeadlineSeconds"]));
     let zone = |object| value(object, &["spec", "timeZone"]).and_then(Value::as_str);
@@ -96,7 +96,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         }
         _ => {}
     }
-    errors.extend(part(object, &JOB_SPEC).map(bad_job).unwrap_or_default());
+    errors.extend(map_at(object, &JOB_SPEC).map(bad_job).unwrap_or_default());
     errors.extend(negative(spec, &Path::SPEC, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]));
     errors
 }
@@ -145,7 +145,7 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
         Some(Value::Bool(false)) => "False",
         _ => "<unset>",
     };
-    let job = part(object, &JOB_SPEC);
+    let job = map_at(object, &JOB_SPEC);
     let [containers, images] = container_cells(job);
     vec![
         name(object),

@@ -58,17 +58,17 @@ pub(super) const RULES: KindRules = KindRules {
     },
     stamp,
     validate_create: validate,
-    validate_update: |new, old| validate_update(new, old, Part::Whole),
+    validate_update: |new, old| validate_update(new, old, CsrWrite::Whole),
     subresources: &[
         Subresource {
             name: "approval",
             prepare_update: prepare_approval,
-            validate_update: |new, old| validate_update(new, old, Part::Approval),
+            validate_update: |new, old| validate_update(new, old, CsrWrite::Approval),
         },
         Subresource {
             name: "status",
             prepare_update: prepare_status,
-            validate_update: |new, old| validate_update(new, old, Part::Status),
+            validate_update: |new, old| validate_update(new, old, CsrWrite::Status),
         },
     ],
     counts_generations: false,
@@ -90,7 +90,7 @@ pub(super) const RULES: KindRules = KindRules {
 
 /// The written resource or subresource.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum CsrWrite {
     Whole,
     Approval,
     Status,
@@ -169,7 +169,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_update(new: &Object, old: &Object, part: Part) -> Vec<FieldError> {
+fn validate_update(new: &Object, old: &Object, write: CsrWrite) -> Vec<FieldError> {
     let certificate = |object| text(object, &["status", "certificate"]);
     let certificate_changed = certificate(new) != certificate(old);
     let mut errors = bad_spec(new);
@@ -190,7 +190,7 @@ fn validate_update(new: &Object, old: &Object, part: Part) -> Vec<FieldError> {
             errors.push(refuse("remove", kind));
         }
     }
-    for kind in [APPROVED, DENIED].into_iter().filter(|_| part != Part::Approval) {
+    for kind in [APPROVED, DENIED].into_iter().filter(|_| write != CsrWrite::Approval) {
         if count(new, kind) > count(old, kind) {
             errors.push(refuse("add", kind));
         } else if count(new, kind) == count(old, kind)
@@ -199,7 +199,7 @@ fn validate_update(new: &Object, old: &Object, part: Part) -> Vec<FieldError> {
             errors.push(refuse("modify", kind));
         }
     }
-    if certificate_changed && part != Part::Status {
+    if certificate_changed && write != CsrWrite::Status {
         errors.push(FieldError::forbidden("status.certificate", "updates may not set certificate content"));
     } else if certificate_changed && !certificate(old).is_empty() {
         let detail = "updates may not modify existing certificate content";

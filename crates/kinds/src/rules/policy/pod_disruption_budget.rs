@@ -12,7 +12,7 @@ use crate::rules::conditions::bad_conditions;
 use crate::rules::go::{Go, OPTIONAL};
 use crate::rules::label_selector::bad_label_selector;
 use crate::rules::workload::{
-    bad_int_or_percent, invalid_shown, more_than_all, negative, part, present, reset_status,
+    bad_int_or_percent, invalid_shown, map_at, more_than_all, negative, present, reset_status,
 };
 use crate::rules::{KindRules, Subresource};
 
@@ -41,7 +41,7 @@ pub(super) const RULES: KindRules = KindRules {
             let mut errors =
                 bad_conditions(&Path::root("status.conditions"), items(new, &["status", "conditions"]));
             errors.extend(
-                part(new, &["status"])
+                map_at(new, &["status"])
                     .map(|status| negative(status, &Path::STATUS, &COUNTS))
                     .unwrap_or_default(),
             );
@@ -77,7 +77,7 @@ fn limit(object: &Object, field: &str) -> Value {
 }
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let limits = ["minAvailable", "maxUnavailable"].map(|field| (field, present(spec, &[field])));
     let mut errors = Vec::new();
     if limits.iter().all(|(_, limit)| limit.is_some()) {

@@ -11,15 +11,16 @@ const LABEL: &str = "resource.kubernetes.io/admin-access";
 
 /// The path at which an object or subresource newly requests admin access; `None` if it does not.
 pub fn admin_access(
-    (group, kind): (&str, &str),
-    part: &str,
+    group: &str,
+    kind: &str,
+    subresource: &str,
     new: &Object,
     old: Option<&Object>,
 ) -> Option<String> {
     if group != GROUP {
         return None;
     }
-    let requests: &[&str] = match (kind, part, old) {
+    let requests: &[&str] = match (kind, subresource, old) {
         ("ResourceClaim", "status", Some(old)) => {
             return if granted(old).is_some() { None } else { granted(new) };
         }

@@ -267,7 +267,7 @@ fn the_status_of_a_policy_is_a_subresource() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ValidatingAdmissionPolicy",
             "status",
             policy(json!({})),
@@ -320,7 +320,7 @@ fn the_status_of_a_policy_is_a_subresource() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ValidatingAdmissionPolicy",
             "status",
             policy(json!({})),

@@ -136,7 +136,7 @@ fn api_services_are_refused_for_name_priority_and_trust() {
 #[test]
 fn the_status_of_an_api_service_is_a_subresource() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "APIService",
             "status",
             service(json!({"service": {"namespace": "n", "name": "s"}})),

@@ -172,7 +172,7 @@ fn the_spec_of_a_request_is_validated() {
 #[test]
 fn an_approval_writes_conditions_only() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "approval",
             stored(json!({})),
@@ -200,7 +200,7 @@ fn an_approval_writes_conditions_only() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "approval",
             stored(json!({})),
@@ -214,7 +214,7 @@ fn an_approval_writes_conditions_only() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "approval",
             stored(json!({})),
@@ -239,7 +239,7 @@ fn an_approval_writes_conditions_only() {
 #[test]
 fn a_status_writes_the_certificate() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -248,7 +248,7 @@ fn a_status_writes_the_certificate() {
         Err(texts(["status.conditions: Forbidden: updates may not add a condition of type \"Approved\"",]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -269,7 +269,7 @@ fn a_status_writes_the_certificate() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -279,7 +279,7 @@ fn a_status_writes_the_certificate() {
              CERTIFICATE PEM block",]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -293,7 +293,7 @@ fn a_status_writes_the_certificate() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -306,7 +306,7 @@ fn a_status_writes_the_certificate() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -319,7 +319,7 @@ fn a_status_writes_the_certificate() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),

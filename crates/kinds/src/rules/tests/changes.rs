@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{create, update, write_part};
+use super::{create, update, write_subresource};
 
 /// Rows: description, changes by JSON pointer (in a status: by field), and the errors; none if it is valid.
 pub(super) type Rows = &'static [(&'static str, &'static str, &'static [&'static str])];
@@ -52,7 +52,7 @@ pub(super) fn with_status(kind: &str, body: &str, status: &str) -> Value {
     let old = written(kind, body);
     let mut new = old.clone();
     new["status"] = json(status);
-    write_part(kind, "status", old, new).unwrap()
+    write_subresource(kind, "status", old, new).unwrap()
 }
 
 /// Checks the errors of creates.
@@ -71,7 +71,7 @@ pub(super) fn statuses(kind: &str, old: &Value, rows: Rows) {
     check(rows, |row| {
         let mut new = old.clone();
         merge(&mut new["status"], row);
-        write_part(kind, "status", old.clone(), new)
+        write_subresource(kind, "status", old.clone(), new)
     });
 }
 

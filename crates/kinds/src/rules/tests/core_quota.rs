@@ -237,7 +237,7 @@ fn scopes_are_immutable_and_the_status_is_a_subresource() {
         Ok(json!({"metadata": {}, "spec": {"hard": {"pods": "2"}}, "status": {}}))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceQuota",
             "status",
             json!({"spec": {"hard": {"pods": "1"}}}),
@@ -249,7 +249,7 @@ fn scopes_are_immutable_and_the_status_is_a_subresource() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceQuota",
             "status",
             json!({"spec": {}}),

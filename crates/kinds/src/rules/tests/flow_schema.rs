@@ -316,7 +316,7 @@ fn the_rules_of_a_flow_schema_are_validated() {
 #[test]
 fn the_status_of_a_flow_schema_is_a_subresource() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "FlowSchema",
             "status",
             schema(json!({})),
@@ -335,7 +335,7 @@ fn the_status_of_a_flow_schema_is_a_subresource() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "FlowSchema",
             "status",
             schema(json!({})),

@@ -104,13 +104,18 @@ fn update(kind_name: &str, old: Value, body: Value) -> Result<Value, Vec<String>
 }
 
 /// Writes a subresource; returns the object or the errors.
-fn write_part(kind_name: &str, part: &str, old: Value, body: Value) -> Result<Value, Vec<String>> {
+fn write_subresource(
+    kind_name: &str,
+    subresource: &str,
+    old: Value,
+    body: Value,
+) -> Result<Value, Vec<String>> {
     let rules = kind(kind_name);
-    let part = rules.subresource(part).unwrap();
+    let subresource = rules.subresource(subresource).unwrap();
     let (old, mut new) = (decode(rules, old), decode(rules, body));
-    (part.prepare_update)(&mut new, &old);
+    (subresource.prepare_update)(&mut new, &old);
     (rules.stamp)(&mut new, Some(&old), &admin(&groups()));
-    finish(rules, new, |new| (part.validate_update)(new, &old))
+    finish(rules, new, |new| (subresource.validate_update)(new, &old))
 }
 
 fn finish(

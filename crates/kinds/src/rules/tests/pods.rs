@@ -78,7 +78,7 @@ fn pod_updates_match_the_recorded_responses() {
         let case: Value = serde_json::from_str(line).unwrap();
         let (old, body) = (case["old"].clone(), case["body"].clone());
         let answer = match case["part"].as_str() {
-            Some(part) => write_part("Pod", part, old, body.clone()),
+            Some(part) => write_subresource("Pod", part, old, body.clone()),
             None => update("Pod", old, body.clone()),
         };
         let recorded = match case.get("errors") {

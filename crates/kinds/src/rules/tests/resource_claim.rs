@@ -332,7 +332,7 @@ fn constraints_and_configurations_refer_to_requests() {
 #[test]
 fn the_spec_of_a_claim_is_immutable_and_its_status_a_subresource() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceClaim",
             "status",
             json!({"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "c"}}]}}}),
@@ -379,7 +379,7 @@ fn the_spec_of_a_claim_is_immutable_and_its_status_a_subresource() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceClaim",
             "status",
             json!({"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "c"}}]}}}),
@@ -396,7 +396,7 @@ fn the_spec_of_a_claim_is_immutable_and_its_status_a_subresource() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceClaim",
             "status",
             json!({"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "c"}}]}}}),

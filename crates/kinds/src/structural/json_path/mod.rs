@@ -5,12 +5,12 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::{Found, shown};
+pub use evaluate::{Selected, shown};
 
 /// A path as a list of segments from the root object.
 #[derive(Debug, Default, PartialEq)]
 pub struct JsonPath {
-    steps: Box<[Step]>,
+    steps: Box<[Segment]>,
 }
 
 /// The reason why a text is not a JSONPath.
@@ -20,7 +20,7 @@ pub struct JsonPathError(String);
 
 /// A segment of a path: maps each value to others.
 #[derive(Debug, PartialEq)]
-enum Step {
+enum Segment {
     /// The value of a key.
     Field(Box<str>),
     /// All direct children.

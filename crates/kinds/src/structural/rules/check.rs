@@ -4,7 +4,7 @@ use model::error::FieldError;
 
 use super::{
     Rule,
-    compile::{Scope, has_rules, uses_old_self},
+    compile::{RuleEnvironment, has_rules, uses_old_self},
     declare::{SELF_TYPE, Typed, declare},
     form,
 };
@@ -29,7 +29,7 @@ pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> 
         total: 0,
         expensive: Vec::new(),
     };
-    let place = Place {
+    let place = CheckedNode {
         node: root,
         path: path.to_owned(),
         cardinality: Some(1),
@@ -43,7 +43,7 @@ pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> 
 }
 
 /// A schema node during the check.
-struct Place<'n> {
+struct CheckedNode<'n> {
     node: &'n Node,
     path: String,
     /// The most values of it in an object, if the schema limits them.
@@ -53,10 +53,10 @@ struct Place<'n> {
     uncorrelatable: Option<String>,
 }
 
-impl<'n> Place<'n> {
-    fn below(&self, node: &'n Node, step: &str, uncorrelatable: Option<String>) -> Place<'n> {
+impl<'n> CheckedNode<'n> {
+    fn below(&self, node: &'n Node, step: &str, uncorrelatable: Option<String>) -> CheckedNode<'n> {
         let cardinality = self.cardinality.zip(max_elements(self.node));
-        Place {
+        CheckedNode {
             node,
             path: format!("{}.{step}", self.path),
             cardinality: cardinality.map(|(outer, inner)| outer.saturating_mul(inner)),
@@ -68,7 +68,7 @@ impl<'n> Place<'n> {
 
 /// The most direct children of a value, if the schema limits them.
 fn max_elements(node: &Node) -> Option<u64> {
-    use crate::structural::node::Kind::{Array, Object};
+    use crate::structural::node::ValueType::{Array, Object};
     let limit = |of: Option<i64>| of.map(|limit| limit.max(0).unsigned_abs());
     match node.kind {
         Some(Array) => limit(node.checks.as_deref()?.max_items),
@@ -94,7 +94,7 @@ struct Checker {
 }
 
 impl Checker {
-    fn place(&mut self, place: &Place<'_>, typed: Option<&Typed>) {
+    fn place(&mut self, place: &CheckedNode<'_>, typed: Option<&Typed>) {
         if !has_rules(place.node) {
             return;
         }
@@ -115,14 +115,14 @@ impl Checker {
         self.rules(place, typed);
     }
 
-    fn child(&mut self, place: &Place<'_>, typed: Option<&Typed>) {
+    fn child(&mut self, place: &CheckedNode<'_>, typed: Option<&Typed>) {
         match typed {
             Some(_) => self.place(place, typed),
             None => self.place(place, declare(place.node, place.is_resource, SELF_TYPE).as_ref()),
         }
     }
 
-    fn rules(&mut self, place: &Place<'_>, typed: Option<&Typed>) {
+    fn rules(&mut self, place: &CheckedNode<'_>, typed: Option<&Typed>) {
         let rules = place.node.checks.as_deref().map_or(&[][..], |checks| &checks.rules);
         if rules.is_empty() {
             return;
@@ -144,21 +144,28 @@ impl Checker {
             ));
             return;
         };
-        let scope = Scope::new(typed);
+        let environment = RuleEnvironment::new(typed);
         for (index, rule) in rules.iter().enumerate() {
-            self.rule(place, rule, &format!("{path}[{index}]"), typed, &scope);
+            self.rule(place, rule, &format!("{path}[{index}]"), typed, &environment);
         }
     }
 
-    fn rule(&mut self, place: &Place<'_>, rule: &Rule, path: &str, typed: &Typed, scope: &Scope) {
-        let checked = scope.rule(rule);
+    fn rule(
+        &mut self,
+        place: &CheckedNode<'_>,
+        rule: &Rule,
+        path: &str,
+        typed: &Typed,
+        environment: &RuleEnvironment,
+    ) {
+        let checked = environment.rule(rule);
         let times = place.cardinality.unwrap_or_else(|| typed.cardinality());
         let cost = checked.as_ref().map_or(0, |checked| checked.max_cost.saturating_mul(times));
         let rule_path = format!("{path}.rule");
         self.cost("estimated rule cost", &rule_path, cost);
         let uses_old_self = match &checked {
             Ok(checked) => {
-                self.message(rule, &format!("{path}.messageExpression"), scope);
+                self.message(rule, &format!("{path}.messageExpression"), environment);
                 uses_old_self(&checked.program)
             }
             Err(problem) => {
@@ -181,8 +188,8 @@ impl Checker {
         }
     }
 
-    fn message(&mut self, rule: &Rule, path: &str, scope: &Scope) {
-        match scope.message(rule) {
+    fn message(&mut self, rule: &Rule, path: &str, environment: &RuleEnvironment) {
+        match environment.message(rule) {
             Ok(None) => {}
             Ok(Some(checked)) => self.cost("estimated messageExpression cost", path, checked.max_cost),
             Err(problem) => self.errors.push(FieldError::invalid_shown(path, &rule.as_value(), &problem)),

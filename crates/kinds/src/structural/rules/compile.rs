@@ -28,17 +28,17 @@ pub(crate) static ENVIRONMENT: LazyLock<Env> =
 /// The compiled rules of a schema.
 #[derive(Debug)]
 pub struct Rules {
-    pub(super) root: Place,
+    pub(super) root: RuleNode,
 }
 
 /// A schema node with rules at or below it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RuleNode {
     pub rules: Box<[Compiled]>,
     pub declared: Arc<Declared>,
-    pub fields: Box<[(Box<str>, Place)]>,
-    pub values: Option<Box<Place>>,
-    pub items: Option<Box<Place>>,
+    pub fields: Box<[(Box<str>, RuleNode)]>,
+    pub values: Option<Box<RuleNode>>,
+    pub items: Option<Box<RuleNode>>,
 }
 
 /// A compiled rule.
@@ -81,12 +81,12 @@ pub(super) fn has_rules(node: &Node) -> bool {
         || matches!(&node.values, Values::Of(values) if has_rules(values))
 }
 
-fn place(node: &Node, typed: &Typed) -> Option<Place> {
-    let scope = Scope::new(typed);
+fn place(node: &Node, typed: &Typed) -> Option<RuleNode> {
+    let environment = RuleEnvironment::new(typed);
     let rules: Box<[Compiled]> = rules_of(node)
         .iter()
         .filter(|rule| !rule.rule.trim().is_empty())
-        .map(|rule| scope.compiled(rule, node))
+        .map(|rule| environment.compiled(rule, node))
         .collect();
     let fields: Box<[_]> =
         node.fields.iter().filter_map(|(name, field)| field_place(name, field, typed)).collect();
@@ -101,10 +101,10 @@ fn place(node: &Node, typed: &Typed) -> Option<Place> {
     });
     let is_empty = rules.is_empty() && fields.is_empty() && items.is_none() && values.is_none();
     let declared = Arc::clone(&typed.declared);
-    (!is_empty).then_some(Place { rules, declared, fields, values, items })
+    (!is_empty).then_some(RuleNode { rules, declared, fields, values, items })
 }
 
-fn field_place(name: &str, field: &Node, typed: &Typed) -> Option<(Box<str>, Place)> {
+fn field_place(name: &str, field: &Node, typed: &Typed) -> Option<(Box<str>, RuleNode)> {
     if !has_rules(field) {
         return None;
     }
@@ -117,7 +117,7 @@ fn field_place(name: &str, field: &Node, typed: &Typed) -> Option<(Box<str>, Pla
 }
 
 /// The environment of the rules of one node.
-pub(super) struct Scope {
+pub(super) struct RuleEnvironment {
     env: Env,
     optional_env: Env,
     /// The type name of the value, which is derived from its path in the object.
@@ -130,7 +130,7 @@ pub(super) struct Checked {
     pub max_cost: u64,
 }
 
-impl Scope {
+impl RuleEnvironment {
     pub fn new(typed: &Typed) -> Self {
         let env = ENVIRONMENT.clone().declared(SELF, Arc::clone(&typed.declared));
         let optional_env = env.clone().variable(OLD_SELF, Type::optional(typed.declared.ty.clone()));

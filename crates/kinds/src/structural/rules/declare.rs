@@ -8,7 +8,7 @@ use super::escape::escape;
 use crate::structural::{
     checks::Checks,
     format::Format,
-    node::{Kind, ListType, Node, Values},
+    node::{ListType, Node, ValueType, Values},
 };
 
 /// The type name of a rule's value.
@@ -62,12 +62,12 @@ fn declare_unnamed(node: &Node, is_resource: bool, name: &str) -> Option<Typed> 
         return Some(Typed::leaf(Declared::sized(Type::Dyn, max.unsigned_abs()), 1));
     }
     match node.kind? {
-        Kind::Boolean => Some(Typed::leaf(Declared::scalar(Type::Bool), 4)),
-        Kind::Number => Some(Typed::leaf(Declared::scalar(Type::Double), 1)),
-        Kind::Integer => Some(Typed::leaf(Declared::scalar(Type::Int), 1)),
-        Kind::String => Some(text(node)),
-        Kind::Array => list(node, name),
-        Kind::Object => match &node.values {
+        ValueType::Boolean => Some(Typed::leaf(Declared::scalar(Type::Bool), 4)),
+        ValueType::Number => Some(Typed::leaf(Declared::scalar(Type::Double), 1)),
+        ValueType::Integer => Some(Typed::leaf(Declared::scalar(Type::Int), 1)),
+        ValueType::String => Some(text(node)),
+        ValueType::Array => list(node, name),
+        ValueType::Object => match &node.values {
             Values::Of(values) => map(node, values, name),
             _ => Some(object(node, is_resource, name)),
         },
@@ -140,12 +140,12 @@ fn object(node: &Node, is_resource: bool, name: &str) -> Typed {
         object.add(field, of, is_required(field));
     }
     if has_own {
-        let text = || Node { kind: Some(Kind::String), ..Node::default() };
+        let text = || Node { kind: Some(ValueType::String), ..Node::default() };
         for field in ["apiVersion", "kind"] {
             object.add(field, &text(), is_required(field));
         }
         let fields = ["generateName", "name"].map(|name| (name.into(), text()));
-        let metadata = Node { kind: Some(Kind::Object), fields: fields.into(), ..Node::default() };
+        let metadata = Node { kind: Some(ValueType::Object), fields: fields.into(), ..Node::default() };
         object.add("metadata", &metadata, is_required("metadata"));
     }
     let ty = ObjectType { name: name.into(), fields: object.fields };
@@ -154,8 +154,9 @@ fn object(node: &Node, is_resource: bool, name: &str) -> Typed {
 
 /// Whether the schema of a resource specifies kind, version or metadata itself.
 fn has_resource_fields(node: &Node) -> bool {
-    let is_text = |node: &Node, name| node.field(name).is_some_and(|field| field.kind == Some(Kind::String));
-    let metadata = node.field("metadata").filter(|metadata| metadata.kind == Some(Kind::Object));
+    let is_text =
+        |node: &Node, name| node.field(name).is_some_and(|field| field.kind == Some(ValueType::String));
+    let metadata = node.field("metadata").filter(|metadata| metadata.kind == Some(ValueType::Object));
     is_text(node, "kind")
         && is_text(node, "apiVersion")
         && metadata.is_some_and(|metadata| is_text(metadata, "name") && is_text(metadata, "generateName"))

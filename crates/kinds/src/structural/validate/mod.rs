@@ -34,7 +34,7 @@ pub fn object(root: &Node, new: &Map<String, Value>, old: Option<&Map<String, Va
 pub fn status(root: &Node, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = match (root.field("status"), new.get("status")) {
         (Some(node), Some(status)) => {
-            unique(Checker { prefix: "status" }.part(node, status, old.get("status")))
+            unique(Checker { prefix: "status" }.nested(node, status, old.get("status")))
         }
         _ => Vec::new(),
     };
@@ -47,7 +47,7 @@ pub fn status(root: &Node, new: &Map<String, Value>, old: &Map<String, Value>) -
 
 /// Validates a single value with this path in messages.
 pub fn value(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
-    unique(Checker { prefix: path }.part(node, value, None))
+    unique(Checker { prefix: path }.nested(node, value, None))
 }
 
 /// Validates kind, version and metadata of an object.

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::structural::node::{Kind, Node};
+use crate::structural::node::{Node, ValueType};
 
 /// A value in an object, or the object itself.
 #[derive(Clone, Copy)]
-pub enum Given<'a> {
+pub enum Input<'a> {
     Root(&'a Map<String, Value>),
     Value(&'a Value),
 }
 
-impl<'a> Given<'a> {
+impl<'a> Input<'a> {
     /// The value as an object.
     pub fn object(self) -> Option<&'a Map<String, Value>> {
         match self {
@@ -25,40 +25,40 @@ impl<'a> Given<'a> {
 pub fn type_problem<'a>(
     node: &Node,
     format: Option<&'a str>,
-    given: Given<'_>,
+    given: Input<'_>,
 ) -> Option<(&'a str, &'static str)> {
     let expected = match (node.int_or_string, node.kind) {
         (true, _) => "integer,string",
         (false, Some(kind)) => kind.name(),
         (false, None) => "",
     };
-    let is = |kind: Kind| match node.int_or_string {
-        true => matches!(kind, Kind::Integer | Kind::String),
+    let is = |kind: ValueType| match node.int_or_string {
+        true => matches!(kind, ValueType::Integer | ValueType::String),
         false => node.kind == Some(kind),
     };
     let (actual, actual_format) = match given {
-        Given::Root(_) | Given::Value(Value::Object(_)) => (Kind::Object, ""),
-        Given::Value(Value::Null) => {
+        Input::Root(_) | Input::Value(Value::Object(_)) => (ValueType::Object, ""),
+        Input::Value(Value::Null) => {
             return (!expected.is_empty() && !node.nullable).then_some((expected, "null"));
         }
-        Given::Value(Value::Bool(_)) => (Kind::Boolean, ""),
-        Given::Value(Value::Number(number)) if number.is_i64() => (Kind::Integer, "int64"),
-        Given::Value(Value::Number(_)) => (Kind::Number, "float64"),
-        Given::Value(Value::String(_)) => (Kind::String, ""),
-        Given::Value(Value::Array(_)) => (Kind::Array, ""),
+        Input::Value(Value::Bool(_)) => (ValueType::Boolean, ""),
+        Input::Value(Value::Number(number)) if number.is_i64() => (ValueType::Integer, "int64"),
+        Input::Value(Value::Number(_)) => (ValueType::Number, "float64"),
+        Input::Value(Value::String(_)) => (ValueType::String, ""),
+        Input::Value(Value::Array(_)) => (ValueType::Array, ""),
     };
     let is_whole_number = match given {
-        Given::Value(Value::Number(number)) if actual == Kind::Number => {
-            is(Kind::Integer) && number.as_f64().is_some_and(is_whole)
+        Input::Value(Value::Number(number)) if actual == ValueType::Number => {
+            is(ValueType::Integer) && number.as_f64().is_some_and(is_whole)
         }
         _ => false,
     };
-    let fits = is(actual) || is_whole_number || (actual == Kind::Integer && is(Kind::Number));
-    let is_text_like = matches!(actual, Kind::String | Kind::Array);
+    let fits = is(actual) || is_whole_number || (actual == ValueType::Integer && is(ValueType::Number));
+    let is_text_like = matches!(actual, ValueType::String | ValueType::Array);
     match format {
         Some(format) if !is_text_like && !fits => Some((format, actual_format)),
         // Kubernetes accepts a list as a string here.
-        Some(_) if is_text_like && !is(Kind::Number) && !is(Kind::Integer) => None,
+        Some(_) if is_text_like && !is(ValueType::Number) && !is(ValueType::Integer) => None,
         _ => (!fits).then(|| (expected, actual.name())),
     }
 }

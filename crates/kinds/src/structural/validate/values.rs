@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 
 use super::correlate::{Old, OldValue, values_of};
 use super::errors::Errors;
-use super::types::{Given, is_same, is_whole, type_problem};
+use super::types::{Input, is_same, is_whole, type_problem};
 use crate::structural::checks::Checks;
 use crate::structural::format::Format;
 use crate::structural::node::{Node, Values};
@@ -36,7 +36,7 @@ pub struct Checker<'a> {
 impl Checker<'_> {
     /// Validates the root object.
     pub fn root(&self, node: &Node, new: &Map<String, Value>, old: Option<Old<'_>>) -> Vec<FieldError> {
-        let outcome = self.check(node, Given::Root(new), old, None, &Path::OBJECT);
+        let outcome = self.check(node, Input::Root(new), old, None, &Path::OBJECT);
         if old.is_some_and(|old| !outcome.is_valid() && old.equals(new)) {
             return Vec::new();
         }
@@ -44,13 +44,13 @@ impl Checker<'_> {
     }
 
     /// Validates a nested value on its own.
-    pub fn part(&self, node: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    pub fn nested(&self, node: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         self.ratcheted(node, new, old.map(|value| OldValue { value, node }), &Path::OBJECT).errors.into_list()
     }
 
     /// Validates a value; errors of an unchanged value are dropped.
     fn ratcheted(&self, node: &Node, new: &Value, old: Option<OldValue<'_>>, at: &Path<'_>) -> Outcome {
-        let mut outcome = self.check(node, Given::Value(new), old.and_then(OldValue::object), old, at);
+        let mut outcome = self.check(node, Input::Value(new), old.and_then(OldValue::object), old, at);
         if old.is_some_and(|old| !outcome.is_valid() && old.equals(new)) {
             outcome.errors.clear();
         }
@@ -60,7 +60,7 @@ impl Checker<'_> {
     fn check(
         &self,
         node: &Node,
-        given: Given<'_>,
+        given: Input<'_>,
         old: Option<Old<'_>>,
         old_value: Option<OldValue<'_>>,
         at: &Path<'_>,
@@ -68,7 +68,7 @@ impl Checker<'_> {
         let mut outcome = Outcome::default();
         self.check_type(node, given, at, &mut outcome);
         let checks = node.checks.as_deref();
-        if let Given::Value(Value::Null) = given {
+        if let Input::Value(Value::Null) = given {
             self.check_enum(checks, given, at, &mut outcome);
             return outcome;
         }
@@ -77,9 +77,9 @@ impl Checker<'_> {
             self.combine(checks, given, old, old_value, at, &mut outcome);
         }
         match given {
-            Given::Value(Value::String(text)) => self.check_text(checks, text, at, &mut outcome),
-            Given::Value(Value::Number(number)) => self.check_number(checks, number, at, &mut outcome),
-            Given::Value(Value::Array(list)) => self.check_list(node, list, old_value, at, &mut outcome),
+            Input::Value(Value::String(text)) => self.check_text(checks, text, at, &mut outcome),
+            Input::Value(Value::Number(number)) => self.check_number(checks, number, at, &mut outcome),
+            Input::Value(Value::Array(list)) => self.check_list(node, list, old_value, at, &mut outcome),
             _ => {}
         }
         self.check_enum(checks, given, at, &mut outcome);
@@ -101,14 +101,14 @@ impl Checker<'_> {
         FieldError::invalid(self.path(at), value, in_body(at, what))
     }
 
-    fn check_type(&self, node: &Node, given: Given<'_>, at: &Path<'_>, outcome: &mut Outcome) {
+    fn check_type(&self, node: &Node, given: Input<'_>, at: &Path<'_>, outcome: &mut Outcome) {
         let format = node
             .checks
             .as_ref()
             .and_then(|checks| checks.format.as_ref())
             .filter(|format| format.is_checked());
         let has_type = node.kind.is_some() || node.int_or_string;
-        let is_null = matches!(given, Given::Value(Value::Null));
+        let is_null = matches!(given, Input::Value(Value::Null));
         if !is_null && !has_type && format.is_none() {
             return;
         }
@@ -126,7 +126,7 @@ impl Checker<'_> {
     fn combine(
         &self,
         checks: &Checks,
-        given: Given<'_>,
+        given: Input<'_>,
         old: Option<Old<'_>>,
         old_value: Option<OldValue<'_>>,
         at: &Path<'_>,
@@ -294,11 +294,11 @@ impl Checker<'_> {
         }
     }
 
-    fn check_enum(&self, checks: Option<&Checks>, given: Given<'_>, at: &Path<'_>, outcome: &mut Outcome) {
+    fn check_enum(&self, checks: Option<&Checks>, given: Input<'_>, at: &Path<'_>, outcome: &mut Outcome) {
         let Some(checks) = checks.filter(|checks| !checks.values.is_empty()) else { return };
         let is_one = |allowed: &Value| match given {
-            Given::Root(object) => allowed.as_object() == Some(object),
-            Given::Value(value) => is_same(value, allowed),
+            Input::Root(object) => allowed.as_object() == Some(object),
+            Input::Value(value) => is_same(value, allowed),
         };
         if !checks.values.iter().any(is_one) {
             let texts = checks.values.iter().map(|allowed| match allowed {
@@ -308,8 +308,8 @@ impl Checker<'_> {
             let texts: Vec<String> = texts.collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let value = match given {
-                Given::Root(object) => Value::Object(object.clone()),
-                Given::Value(value) => value.clone(),
+                Input::Root(object) => Value::Object(object.clone()),
+                Input::Value(value) => value.clone(),
             };
             outcome.errors.push(FieldError::not_supported(self.path(at), value, &texts));
         }

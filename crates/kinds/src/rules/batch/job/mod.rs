@@ -13,7 +13,7 @@ use crate::rules::columns::{AGE, Column, NAME, age, name};
 use crate::rules::common::keep_all_but_status;
 use crate::rules::selection::Selection;
 use crate::rules::workload::{
-    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, name_warning, optional, part, present,
+    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, map_at, name_warning, optional, present,
     reset_status, template_warnings,
 };
 use crate::rules::{Dependents, KindRules, SelectableField, Subresource};
@@ -143,7 +143,7 @@ pub(super) fn spec_warnings(new: &Object, old: Option<&Object>, path: &[&str]) -
     const MANY_COMPLETIONS: i64 = 100_000;
     const MUCH_PARALLELISM: i64 = 10_000;
     let generation = |object| number(object, &["metadata", "generation"]);
-    let Some(spec) = part(new, path) else { return Vec::new() };
+    let Some(spec) = map_at(new, path) else { return Vec::new() };
     if old.is_some_and(|old| generation(old) == generation(new)) {
         return Vec::new();
     }
@@ -171,7 +171,7 @@ fn is_condition(object: &Object, condition: &str) -> bool {
 }
 
 fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
-    let [containers, images] = container_cells(part(object, &["spec"]));
+    let [containers, images] = container_cells(map_at(object, &["spec"]));
     vec![
         name(object),
         phase(object).into(),

@@ -13,7 +13,7 @@ use super::INDEXED;
 use crate::rules::batch::indexes;
 use crate::rules::go::{Go, OPTIONAL, TEXT};
 use crate::rules::label_selector::invalid;
-use crate::rules::workload::{invalid_shown, negative, optional, part, present};
+use crate::rules::workload::{invalid_shown, map_at, negative, optional, present};
 
 const RULES_MAX: usize = 20;
 const EXIT_CODES_MAX: usize = 255;
@@ -36,7 +36,7 @@ pub(super) const SUCCESS_POLICY: Go = Go::Pointer(&[("rules", Go::List(&SUCCESS_
 
 /// Validates the failure policy of a spec at this path.
 pub(super) fn bad_failure_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
-    let Some(policy) = part(spec, &["podFailurePolicy"]) else { return Vec::new() };
+    let Some(policy) = map_at(spec, &["podFailurePolicy"]) else { return Vec::new() };
     let path = path.field("podFailurePolicy.rules");
     let rules = items(policy, &["rules"]);
     let mut errors = Vec::new();
@@ -58,7 +58,7 @@ fn bad_rule(spec: &Object, rule: &Object, path: &Path<'_>) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path.field("action"), action, detail));
     }
     errors.extend(bad_choice(&path.field("action"), action, &ACTIONS));
-    let (codes, patterns) = (part(rule, &["onExitCodes"]), items(rule, &["onPodConditions"]));
+    let (codes, patterns) = (map_at(rule, &["onExitCodes"]), items(rule, &["onPodConditions"]));
     if let Some(codes) = codes {
         errors.extend(bad_exit_codes(spec, codes, &path.field("onExitCodes")));
     }
@@ -137,7 +137,7 @@ fn has_container(spec: &Object, name: &str) -> bool {
 
 /// Validates the success policy of a spec at this path.
 pub(super) fn bad_success_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
-    let Some(policy) = part(spec, &["successPolicy"]) else { return Vec::new() };
+    let Some(policy) = map_at(spec, &["successPolicy"]) else { return Vec::new() };
     let path = path.field("successPolicy");
     if text(spec, &["completionMode"]) != INDEXED {
         let shown = SUCCESS_POLICY.write(spec.get("successPolicy"));

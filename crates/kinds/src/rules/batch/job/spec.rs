@@ -12,7 +12,7 @@ use crate::rules::go::{Go, OPTIONAL};
 use crate::rules::label_selector::{bad_label_selector, invalid};
 use crate::rules::selection::{Selection, bad_selector};
 use crate::rules::workload::{
-    bad_template, changed_selector, invalid_shown, negative, optional, part, present,
+    bad_template, changed_selector, invalid_shown, map_at, negative, optional, present,
 };
 
 const MANAGER_MAX: usize = 63;
@@ -26,7 +26,7 @@ const MODES: [&str; 2] = [NON_INDEXED, INDEXED];
 
 /// Validates a Job on create and update.
 pub(super) fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let mut errors = bad_generated_selector(object, spec, old);
     errors.extend(bad_selected_spec(spec));
     if text(spec, &["completionMode"]) == INDEXED
@@ -44,7 +44,7 @@ pub(super) fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError>
 
 /// Validates the change of a Job.
 pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
-    let Some(spec) = part(new, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(new, &["spec"]) else { return Vec::new() };
     let mut errors = bad_selected_spec(spec);
     errors.extend(changed_completions(new, old));
     errors.extend(changed_selector(new, old));
@@ -81,7 +81,7 @@ fn changed_completions(new: &Object, old: &Object) -> Option<FieldError> {
 
 /// The template may change only while the Job is suspended, and only in its scheduling directives.
 fn changed_template(new: &Object, old: &Object) -> Option<FieldError> {
-    let template = |object| part(object, &["spec", "template"]);
+    let template = |object| map_at(object, &["spec", "template"]);
     let (new_template, old_template) = (template(new)?, template(old)?);
     if new_template == old_template {
         return None;

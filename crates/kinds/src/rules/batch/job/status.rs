@@ -10,20 +10,20 @@ use serde_json::Value;
 use super::{INDEXED, is_condition};
 use crate::rules::batch::indexes;
 use crate::rules::go::{Fields, Go, OPTIONAL};
-use crate::rules::workload::{invalid_shown, negative, optional, part, present};
+use crate::rules::workload::{invalid_shown, map_at, negative, optional, present};
 
 const UNCOUNTED: Fields = &[("succeeded", OPTIONAL), ("failed", OPTIONAL)];
 
 /// A Job before and after a status update.
-struct Change<'a> {
+struct StatusUpdate<'a> {
     new: &'a Object,
     old: &'a Object,
 }
 
 /// Validates a new status.
 pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
-    let Some(status) = part(new, &["status"]) else { return Vec::new() };
-    let change = Change { new, old };
+    let Some(status) = map_at(new, &["status"]) else { return Vec::new() };
+    let change = StatusUpdate { new, old };
     let mut errors =
         negative(status, &Path::STATUS, &["active", "succeeded", "failed", "ready", "terminating"]);
     errors.extend(bad_uncounted_pods(new));
@@ -67,7 +67,7 @@ fn is_finished(object: &Object) -> bool {
     is_condition(object, "Complete") || is_condition(object, "Failed")
 }
 
-impl Change<'_> {
+impl StatusUpdate<'_> {
     fn is(&self, condition: &str) -> bool {
         is_condition(self.new, condition)
     }

@@ -84,7 +84,7 @@ pub fn not_negative(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &s
 }
 
 /// The error for a number outside `min..=max`, if it is set.
-pub fn within(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &str, (min, max): (i64, i64)) {
+pub fn within(errors: &mut Errors, of: &Object, path: &Path<'_>, field: &str, min: i64, max: i64) {
     if let Some(number) = set_number(of, field).filter(|number| !(min..=max).contains(number)) {
         errors.push(FieldError::invalid(path.field(field), number, range_rule(min, max)));
     }

@@ -103,10 +103,10 @@ fn write(out: &mut String, value: Option<&Value>, of: &Go) {
         (Go::Text, None) => out.push_str("\"\""),
         (_, None | Some(Value::Null)) => out.push_str("null"),
         (Go::List(item), Some(Value::Array(items))) => {
-            list(out, ('[', ']'), items.iter(), |out, value| write(out, Some(value), item));
+            list(out, '[', ']', items.iter(), |out, value| write(out, Some(value), item));
         }
         (Go::Struct(fields), Some(Value::Object(object))) => {
-            list(out, ('{', '}'), fields.iter(), |out, (name, field, of)| {
+            list(out, '{', '}', fields.iter(), |out, (name, field, of)| {
                 write!(out, "\"{name}\":").expect("writing to a String cannot fail");
                 write(out, object.get(*field), of);
             });
@@ -117,7 +117,8 @@ fn write(out: &mut String, value: Option<&Value>, of: &Go) {
 
 fn list<T>(
     out: &mut String,
-    (open, close): (char, char),
+    open: char,
+    close: char,
     items: impl Iterator<Item = T>,
     each: impl Fn(&mut String, T),
 ) {

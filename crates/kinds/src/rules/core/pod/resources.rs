@@ -112,7 +112,8 @@ fn check(
         errors.extend(amounts);
         bad_request(
             errors,
-            (&limits_path, &requests_path),
+            &limits_path,
+            &requests_path,
             name,
             value,
             limits.and_then(|limits| limits.get(name)),
@@ -129,7 +130,8 @@ fn check(
 /// Validates a request against its limit.
 fn bad_request(
     errors: &mut Errors,
-    (limits, requests): (&Path<'_>, &Path<'_>),
+    limits: &Path<'_>,
+    requests: &Path<'_>,
     name: &str,
     value: &Value,
     limit: Option<&Value>,

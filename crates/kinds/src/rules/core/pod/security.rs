@@ -20,8 +20,8 @@ const SYSCTL_RULE: &str = "must have at most 253 characters and match regex \
 
 /// Validates the security context of a container.
 pub fn check_container(errors: &mut Errors, context: &Object, path: &Path<'_>, host_users: bool) {
-    within(errors, context, path, "runAsUser", (0, ID_MAX));
-    within(errors, context, path, "runAsGroup", (0, ID_MAX));
+    within(errors, context, path, "runAsUser", 0, ID_MAX);
+    within(errors, context, path, "runAsGroup", 0, ID_MAX);
     if let Some(mount) = set_text(context, "procMount") {
         let path = path.field("procMount");
         one_of(errors, &path, mount, &["Default", "Unmasked"]);
@@ -53,7 +53,7 @@ pub fn check_pod(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let Some(context) = object(spec, "securityContext") else { return };
     let path = &path.field("securityContext");
     for field in ["fsGroup", "runAsUser", "runAsGroup"] {
-        within(errors, context, path, field, (0, ID_MAX));
+        within(errors, context, path, field, 0, ID_MAX);
     }
     for (index, group) in items(context, &["supplementalGroups"]).iter().enumerate() {
         if group.as_i64().is_some_and(|group| !(0..=ID_MAX).contains(&group)) {

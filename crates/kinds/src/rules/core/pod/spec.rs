@@ -208,7 +208,7 @@ fn check_names(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     };
     check("serviceAccountName", dns1123_subdomain);
     check("nodeName", dns1123_subdomain);
-    within(errors, spec, path, "activeDeadlineSeconds", (1, i64::from(i32::MAX)));
+    within(errors, spec, path, "activeDeadlineSeconds", 1, i64::from(i32::MAX));
     let mut check = |field: &str| {
         let name = text(spec, &[field]);
         if !name.is_empty() {

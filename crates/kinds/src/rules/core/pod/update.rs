@@ -17,14 +17,14 @@ const CHANGEABLE: &str = "pod updates may not change fields other than \
                           `spec.tolerations` (only additions to existing tolerations),\
                           `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-fn part<'a>(pod: &'a Object, field: &str, empty: &'a Object) -> &'a Object {
+fn map_or<'a>(pod: &'a Object, field: &str, empty: &'a Object) -> &'a Object {
     object(pod, field).unwrap_or(empty)
 }
 
 /// Validates a new Pod.
 pub fn validate_create(pod: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
-    let (metadata, spec) = (part(pod, "metadata", &empty), part(pod, "spec", &empty));
+    let (metadata, spec) = (map_or(pod, "metadata", &empty), map_or(pod, "spec", &empty));
     check_whole(&mut errors, pod);
     if !items(spec, &["ephemeralContainers"]).is_empty() {
         errors.push(FieldError::forbidden("spec.ephemeralContainers", "cannot be set on create"));
@@ -40,7 +40,7 @@ pub fn validate_create(pod: &Object) -> Errors {
 /// Validates a Pod on create and update.
 fn check_whole(errors: &mut Errors, pod: &Object) {
     let empty = Object::new();
-    let (metadata, spec) = (part(pod, "metadata", &empty), part(pod, "spec", &empty));
+    let (metadata, spec) = (map_or(pod, "metadata", &empty), map_or(pod, "spec", &empty));
     annotations::check_known(errors, metadata, spec, &Path::root("metadata.annotations"));
     spec::check(errors, spec, &Path::SPEC, Some(metadata));
     volumes::check_tokens(errors, spec);
@@ -56,7 +56,7 @@ pub fn validate_update(new: &Object, old: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
     check_whole(&mut errors, new);
     check_annotations(&mut errors, new, old);
-    let (new, old) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new, old) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     for field in ["containers", "initContainers"] {
         if items(new, &[field]).len() != items(old, &[field]).len() {
             let rule = "pod updates may not add or remove containers";
@@ -236,11 +236,11 @@ fn check_annotations(errors: &mut Errors, new: &Object, old: &Object) {
             FieldError::forbidden(Path::METADATA.field("annotations").key(key), format!("may not add {kind}"))
         }));
     }
-    let metadata = part(new, "metadata", &empty);
+    let metadata = map_or(new, "metadata", &empty);
     annotations::check_known(
         errors,
         metadata,
-        part(new, "spec", &empty),
+        map_or(new, "spec", &empty),
         &Path::root("metadata.annotations"),
     );
 }
@@ -277,7 +277,7 @@ pub fn validate_ephemeral(new: &Object, old: &Object) -> Errors {
     }
     check_whole(&mut errors, new);
     check_annotations(&mut errors, new, old);
-    let (new, old) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new, old) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     for (_, before) in objects(old, "ephemeralContainers") {
         let name = text(before, &["name"]);
         let after =
@@ -301,7 +301,7 @@ fn is_mirror(pod: &Object) -> bool {
 /// Restores everything from the old Pod but the resources of its containers.
 pub fn keep_all_but_resources(new: &mut Object, old: &Object) {
     let empty = Object::new();
-    let (new_spec, old_spec) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new_spec, old_spec) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     let names = |spec, field| {
         objects(spec, field).map(|(_, container)| text(container, &["name"])).collect::<Vec<_>>()
     };
@@ -340,7 +340,7 @@ pub fn keep_all_but_resources(new: &mut Object, old: &Object) {
 pub fn validate_resize(new: &Object, old: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
     check_whole(&mut errors, new);
-    let (new_spec, old_spec) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new_spec, old_spec) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     if is_mirror(old) {
         return vec![FieldError::forbidden("", "static pods cannot be resized")];
     }

@@ -319,7 +319,7 @@ pub fn lists_any(source: &Object, field: &str) -> bool {
 
 /// The error for an invalid LUN.
 pub fn lun(errors: &mut Errors, source: &Object, path: &Path<'_>) {
-    within(errors, source, path, "lun", (0, 255));
+    within(errors, source, path, "lun", 0, 255);
 }
 
 /// Whether a field is true.
