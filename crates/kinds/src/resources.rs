@@ -102,7 +102,7 @@ const fn subresource(name: &'static str, verbs: &'static [&'static str]) -> Subr
 }
 
 /// A subresource with bodies of another kind.
-const fn other(
+const fn subresource_of_kind(
     name: &'static str,
     group: &'static str,
     version: &'static str,
@@ -113,7 +113,7 @@ const fn other(
 }
 
 const STATUS: SubresourceRow = subresource("status", OBJECT);
-const SCALE: SubresourceRow = other("scale", "autoscaling", "v1", "Scale", OBJECT);
+const SCALE: SubresourceRow = subresource_of_kind("scale", "autoscaling", "v1", "Scale", OBJECT);
 
 const fn version(group: &'static str, version: &'static str, resources: &'static [Row]) -> Version {
     Version { group, version, resources }
@@ -138,7 +138,7 @@ pub const TABLE: &[Version] = &[
                 .with(&[subresource("finalize", &["update"]), STATUS]),
             Row::cluster("Node", "nodes")
                 .short(&["no"])
-                .with(&[other("proxy", "", "", "NodeProxyOptions", PROXY), STATUS]),
+                .with(&[subresource_of_kind("proxy", "", "", "NodeProxyOptions", PROXY), STATUS]),
             Row::namespaced("PersistentVolumeClaim", "persistentvolumeclaims")
                 .showing_deleted()
                 .short(&["pvc"])
@@ -148,14 +148,14 @@ pub const TABLE: &[Version] = &[
                 .short(&["pv"])
                 .with(&[STATUS]),
             Row::namespaced("Pod", "pods").showing_deleted().short(&["po"]).in_categories(&["all"]).with(&[
-                other("attach", "", "", "PodAttachOptions", STREAM),
-                other("binding", "", "", "Binding", CREATE),
+                subresource_of_kind("attach", "", "", "PodAttachOptions", STREAM),
+                subresource_of_kind("binding", "", "", "Binding", CREATE),
                 subresource("ephemeralcontainers", OBJECT),
-                other("eviction", "policy", "v1", "Eviction", CREATE),
-                other("exec", "", "", "PodExecOptions", STREAM),
+                subresource_of_kind("eviction", "policy", "v1", "Eviction", CREATE),
+                subresource_of_kind("exec", "", "", "PodExecOptions", STREAM),
                 subresource("log", &["get"]),
-                other("portforward", "", "", "PodPortForwardOptions", STREAM),
-                other("proxy", "", "", "PodProxyOptions", PROXY),
+                subresource_of_kind("portforward", "", "", "PodPortForwardOptions", STREAM),
+                subresource_of_kind("proxy", "", "", "PodProxyOptions", PROXY),
                 subresource("resize", OBJECT),
                 STATUS,
             ]),
@@ -172,12 +172,12 @@ pub const TABLE: &[Version] = &[
             Row::namespaced("ServiceAccount", "serviceaccounts")
                 .showing_deleted()
                 .short(&["sa"])
-                .with(&[other("token", "authentication.k8s.io", "v1", "TokenRequest", CREATE)]),
+                .with(&[subresource_of_kind("token", "authentication.k8s.io", "v1", "TokenRequest", CREATE)]),
             Row::namespaced("Service", "services")
                 .showing_deleted()
                 .short(&["svc"])
                 .in_categories(&["all"])
-                .with(&[other("proxy", "", "", "ServiceProxyOptions", PROXY), STATUS]),
+                .with(&[subresource_of_kind("proxy", "", "", "ServiceProxyOptions", PROXY), STATUS]),
         ],
     ),
     version(

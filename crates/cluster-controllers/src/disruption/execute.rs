@@ -100,7 +100,7 @@ impl Reconciler for Disruptions {
             let Some(mut object) = objects.get::<Value>(&key.name).await? else { return Ok(Outcome::Done) };
             if object["metadata"]["resourceVersion"] != *budget.metadata.resource_version {
                 // The decision was about another version, whose event will add the key again.
-                return Err(Error::other("the budget has changed meanwhile"));
+                return Err(Error::other("the PodDisruptionBudget changed since it was read"));
             }
             object["status"] = json!(status);
             objects.replace_subresource::<Value>("status", &key.name, &object).await?;

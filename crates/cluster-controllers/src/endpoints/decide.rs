@@ -37,7 +37,7 @@ pub fn decide(
     trigger: Option<Timestamp>,
 ) -> Option<EndpointsStep> {
     let subsets = repack(&pods.iter().flat_map(|pod| of_pod(service, pod)).collect::<Vec<_>>());
-    if current.is_some_and(|current| is_right(current, service, &subsets)) {
+    if current.is_some_and(|current| is_up_to_date(current, service, &subsets)) {
         return None;
     }
     let mut new = current.cloned().unwrap_or_else(|| Endpoints {
@@ -74,7 +74,7 @@ fn labels(service: &Service) -> Texts {
     labels
 }
 
-fn is_right(current: &Endpoints, service: &Service, subsets: &[Subset]) -> bool {
+fn is_up_to_date(current: &Endpoints, service: &Service, subsets: &[Subset]) -> bool {
     let own = |labels: Option<&Texts>| {
         let mut labels = labels.cloned().unwrap_or_default();
         labels.retain(|key, _| key != HEADLESS && key != MANAGED_BY);

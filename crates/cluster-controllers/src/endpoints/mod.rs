@@ -83,14 +83,14 @@ impl Reconciler for EndpointsReconciler {
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let Some(service) = self.services.get(key) else {
-            self.seen().remove(key);
+            self.trigger_times().remove(key);
             return self.orphaned(key).await;
         };
         if !service.selects() {
             return Ok(None);
         }
         let pods = selected(&self.pods, key, &service);
-        let trigger = self.seen().entry(key.clone()).or_default().trigger(&service, &pods);
+        let trigger = self.trigger_times().entry(key.clone()).or_default().trigger(&service, &pods);
         let current = self.objects(key).get(&key.name).await?;
         Ok(Some(Observed::Service { service, pods, current, trigger }))
     }
@@ -136,7 +136,7 @@ impl EndpointsReconciler {
         Objects::new(&self.client, &ENDPOINTS.resource(), key.namespace())
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<ObjectKey, TriggerTimes>> {
+    fn trigger_times(&self) -> MutexGuard<'_, HashMap<ObjectKey, TriggerTimes>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -115,7 +115,7 @@ impl Reconciler for EndpointSlices {
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let Some(service) = self.services.get(key) else {
-            self.seen().remove(key);
+            self.trigger_times().remove(key);
             self.reported().remove(key);
             return Ok(None);
         };
@@ -129,7 +129,7 @@ impl Reconciler for EndpointSlices {
             Some((pod.spec.node_name.clone(), node.metadata.labels.zone.clone()))
         });
         let zones = zones.collect();
-        let trigger = self.seen().entry(key.clone()).or_default().trigger(&service, &pods);
+        let trigger = self.trigger_times().entry(key.clone()).or_default().trigger(&service, &pods);
         Ok(Some(Observed { service, pods, zones, slices, trigger }))
     }
 
@@ -154,7 +154,7 @@ impl Reconciler for EndpointSlices {
 }
 
 impl EndpointSlices {
-    fn seen(&self) -> MutexGuard<'_, HashMap<ObjectKey, TriggerTimes>> {
+    fn trigger_times(&self) -> MutexGuard<'_, HashMap<ObjectKey, TriggerTimes>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -45,13 +45,13 @@ pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<SliceStep
         let first = slices.next();
         delete.extend(slices);
         match first {
-            Some(slice) if is_right(slice, endpoints, &wanted) => {}
+            Some(slice) if is_up_to_date(slice, endpoints, &wanted) => {}
             Some(slice) => update.push(in_place_of(slice, new_slice(endpoints, group.0, ports, wanted))),
             None => create.push(new_slice(endpoints, group.0, ports, wanted)),
         }
     }
     delete.extend(existing.into_values().flatten());
-    use_again(&mut create, &mut update, &mut delete);
+    reuse_slices(&mut create, &mut update, &mut delete);
     let create = create.into_iter().filter(|_| endpoints.metadata.deletion_timestamp.is_none());
     let steps = create.map(SliceStep::Create).chain(update.into_iter().map(SliceStep::Update));
     steps.chain(delete.into_iter().map(|slice| SliceStep::Delete(slice.clone()))).collect()
@@ -100,7 +100,7 @@ fn endpoint(address: &Address, ready: bool) -> Option<(&'static str, Endpoint)> 
 }
 
 /// Whether a slice is up to date.
-fn is_right(slice: &Slice, endpoints: &Endpoints, wanted: &Wanted) -> bool {
+fn is_up_to_date(slice: &Slice, endpoints: &Endpoints, wanted: &Wanted) -> bool {
     let has_all = slice.endpoints.len() == wanted.len();
     let is_wanted = |endpoint: &Endpoint| {
         wanted.get(&Key::of(endpoint)).is_some_and(|wanted| says_the_same(wanted, endpoint))
@@ -148,7 +148,7 @@ fn new_slice(endpoints: &Endpoints, family: &str, ports: Vec<Port>, wanted: Want
 }
 
 /// Reuses slices to delete for slices to create.
-fn use_again(create: &mut Vec<Slice>, update: &mut Vec<Slice>, delete: &mut Vec<&Slice>) {
+fn reuse_slices(create: &mut Vec<Slice>, update: &mut Vec<Slice>, delete: &mut Vec<&Slice>) {
     let new = std::mem::take(create);
     for slice in new {
         match delete.iter().position(|old| old.address_type == slice.address_type) {

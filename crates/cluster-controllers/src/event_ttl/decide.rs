@@ -53,7 +53,7 @@ pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> EventSt
 }
 
 /// The time until the next pass. Events that expire within a sixtieth of the TTL are deleted together.
-pub(super) fn next_look(first_end: Timestamp, ttl: Duration, now: Timestamp) -> Duration {
+pub(super) fn next_pass(first_end: Timestamp, ttl: Duration, now: Timestamp) -> Duration {
     let wait = Duration::try_from(first_end.duration_since(now)).unwrap_or_default();
     wait.max(ttl / 60)
 }
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn events_that_expire_close_together_are_deleted_together() {
-        assert_eq!(next_look(at(100), HOUR, at(0)), Duration::from_secs(100));
-        assert_eq!(next_look(at(1), HOUR, at(0)), Duration::from_secs(60));
-        assert_eq!(next_look(at(0), HOUR, at(5)), Duration::from_secs(60));
+        assert_eq!(next_pass(at(100), HOUR, at(0)), Duration::from_secs(100));
+        assert_eq!(next_pass(at(1), HOUR, at(0)), Duration::from_secs(60));
+        assert_eq!(next_pass(at(0), HOUR, at(5)), Duration::from_secs(60));
     }
 }

@@ -18,7 +18,7 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use process::Shutdown;
 use tasks::TaskFailure;
 
-use self::decide::{Event, EventStep, Metadata, decide, next_look};
+use self::decide::{Event, EventStep, Metadata, decide, next_pass};
 use crate::kinds::EVENTS;
 use crate::views::Existence;
 
@@ -59,7 +59,7 @@ impl ReconcileKey for Expiry {
         let now = Timestamp::now();
         if let Some(end) = self.pass(now).await? {
             context.subscriptions.remove(FIRST_EVENT);
-            return Ok(Outcome::RequeueAfter(next_look(end, self.ttl, now)));
+            return Ok(Outcome::RequeueAfter(next_pass(end, self.ttl, now)));
         }
         let queue = context.queue.clone();
         let handler = DeltaHandler::<Existence, _, _>::new(move |_| queue.add(()), || {});

@@ -49,13 +49,13 @@ impl Node {
 
 impl Collector {
     /// Looks up an owner that was not observed, and enqueues its dependents if it is absent.
-    pub(super) async fn look_for_owner(&self, id: Uid, context: &Context<Key>) -> Result<()> {
+    pub(super) async fn look_up_owner(&self, id: Uid, context: &Context<Key>) -> Result<()> {
         let (owner, dependent) = match self.graph().any_dependent(id) {
             Some((owner, dependent)) => (owner, dependent.clone()),
             None => return Ok(()),
         };
         if self.standing(id, &owner, &dependent).await? == Some(Standing::Absent) {
-            let keys = self.graph().missed(id);
+            let keys = self.graph().mark_not_found(id);
             keys.into_iter().for_each(|key| context.queue.add(key));
         }
         Ok(())
@@ -212,11 +212,11 @@ impl Collector {
                 return Ok(());
             }
             if !owners.eq(node.owners.iter().map(|owner| &*owner.at.uid)) {
-                return Err(Error::other("its owners have changed"));
+                return Err(Error::other("the owner references of the object changed"));
             }
             version = metadata.resource_version;
         }
-        Err(Error::other("it changes all the time"))
+        Err(Error::other("the object changed during every attempt"))
     }
 
     /// Removes the foreground finalizer if no dependent blocks the owner; otherwise enqueues the blocking dependents.
@@ -280,6 +280,6 @@ impl Collector {
                 outcome => return outcome.map(drop),
             }
         }
-        Err(Error::other("it changes all the time"))
+        Err(Error::other("the object changed during every attempt"))
     }
 }

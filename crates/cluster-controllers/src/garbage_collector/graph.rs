@@ -111,15 +111,15 @@ impl Uid {
         let mut value = 0u128;
         let mut digits = 0;
         for byte in text.bytes().filter(|byte| *byte != b'-') {
-            let Some(digit) = (byte as char).to_digit(16) else { return Self::odd(text) };
+            let Some(digit) = (byte as char).to_digit(16) else { return Self::hashed(text) };
             value = value << 4 | u128::from(digit);
             digits += 1;
         }
-        if digits == 32 { Self(value) } else { Self::odd(text) }
+        if digits == 32 { Self(value) } else { Self::hashed(text) }
     }
 
     /// The hash (FNV-1a) of a uid that is not a UUID.
-    fn odd(text: &str) -> Self {
+    fn hashed(text: &str) -> Self {
         let step = |hash: u128, byte: u8| {
             (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
         };
@@ -187,7 +187,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Adds or updates an object. Returns the keys to enqueue.
-    pub(super) fn seen(&mut self, of: &Arc<ServedResource>, metadata: Metadata, reading: u32) -> Vec<Key> {
+    pub(super) fn observe(&mut self, of: &Arc<ServedResource>, metadata: Metadata, reading: u32) -> Vec<Key> {
         let id = Uid::of(&metadata.uid);
         let ending = metadata.ending();
         let is_waiting = matches!(ending, Ending::Foreground | Ending::Orphaning);
@@ -279,7 +279,7 @@ impl Graph {
     }
 
     /// Removes an object. Returns the keys to enqueue.
-    pub(super) fn gone(&mut self, uid: &str) -> Vec<Key> {
+    pub(super) fn remove_observed(&mut self, uid: &str) -> Vec<Key> {
         self.remove(Uid::of(uid))
     }
 
@@ -296,7 +296,7 @@ impl Graph {
 
     /// All objects of a type were listed again: removes those that are missing. Owners of that type become uncertain
     /// and are looked up.
-    pub(super) fn read_again(&mut self, of: &ServedResource, reading: u32) -> Vec<Key> {
+    pub(super) fn relisted(&mut self, of: &ServedResource, reading: u32) -> Vec<Key> {
         let is_missing = |node: &Node| node.of.resource == of.resource && node.reading != reading;
         let missing: Vec<Uid> =
             self.nodes.iter().filter(|(_, node)| is_missing(node)).map(|(id, _)| *id).collect();
@@ -307,7 +307,7 @@ impl Graph {
     }
 
     /// Removes the objects of a type that is no longer watched. Returns the owners that waited for them.
-    pub(super) fn forget(&mut self, of: &ServedResource) -> Vec<Key> {
+    pub(super) fn remove_type(&mut self, of: &ServedResource) -> Vec<Key> {
         let nodes = self.nodes.iter().filter(|(_, node)| node.of.resource == of.resource);
         let ids: Vec<Uid> = nodes.map(|(id, _)| *id).collect();
         let mut keys = Vec::new();
@@ -338,7 +338,7 @@ impl Graph {
 
     /// Records that the owner was not found at the coordinates in its first dependent. Returns all dependents for
     /// reprocessing; later dependents of this owner are enqueued when they are added.
-    pub(super) fn missed(&mut self, owner: Uid) -> Vec<Key> {
+    pub(super) fn mark_not_found(&mut self, owner: Uid) -> Vec<Key> {
         if let Some(owned) = self.owned.get_mut(&owner) {
             owned.is_missed = true;
         }

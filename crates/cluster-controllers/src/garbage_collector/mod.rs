@@ -129,13 +129,13 @@ impl ReconcileKey for Collector {
     type Key = Key;
 
     async fn reconcile(&self, key: &Key, context: &Context<Key>) -> Result<Outcome> {
-        match self.look_at(*key, context).await {
+        match self.process(*key, context).await {
             Err(Error::NoKindMatch { api_version, kind }) => {
                 tracing::debug!(
                     ?key,
                     api_version,
                     kind,
-                    "the kind of an owner is not served; waiting for it"
+                    "the kind of an owner is not served; waiting until it is"
                 );
                 Ok(self.types().wait_for(*key, &api_version, &kind))
             }
@@ -145,10 +145,10 @@ impl ReconcileKey for Collector {
 }
 
 impl Collector {
-    async fn look_at(&self, key: Key, context: &Context<Key>) -> Result<()> {
+    async fn process(&self, key: Key, context: &Context<Key>) -> Result<()> {
         match key {
-            Key::Types => self.look_for_types(context).await?,
-            Key::Owner(id) => self.look_for_owner(id, context).await?,
+            Key::Types => self.refresh_types(context).await?,
+            Key::Owner(id) => self.look_up_owner(id, context).await?,
             Key::Object(id) => {
                 let node = self.graph().node(id).cloned();
                 match node.map(|node| (node.ending, node)) {
@@ -183,11 +183,11 @@ impl Collector {
     /// Waits for the initial lists of all types: only then the dependents of an object are known.
     async fn all_types_read(&self, context: &Context<Key>) -> Result<()> {
         let read = tokio::time::timeout(SYNC_PATIENCE, context.subscriptions.synced()).await;
-        read.map_err(|_| Error::other("not all types have been read yet"))
+        read.map_err(|_| Error::other("the initial lists of all types are not complete yet"))
     }
 
     /// Starts informers of new types, and drops those of removed ones.
-    async fn look_for_types(&self, context: &Context<Key>) -> Result<()> {
+    async fn refresh_types(&self, context: &Context<Key>) -> Result<()> {
         let served = Arc::new(Discovery::fetch(&self.client).await?);
         let mut types = self.types();
         types.waiting.drain().for_each(|key| context.queue.add(key));
@@ -200,7 +200,7 @@ impl Collector {
             let stays = wanted.contains_key(path) || !is_complete || !watched.is_over.load(Ordering::Acquire);
             if !stays {
                 context.subscriptions.remove(path);
-                self.graph().forget(&watched.of).into_iter().for_each(|key| context.queue.add(key));
+                self.graph().remove_type(&watched.of).into_iter().for_each(|key| context.queue.add(key));
             }
             stays
         });
@@ -254,10 +254,12 @@ impl EventHandler for GraphHandler {
             }
             WatchEvent::Apply(_, line) => {
                 let CollectedObject { metadata } = line.parse()?;
-                graph.seen(&self.of, metadata, self.reading)
+                graph.observe(&self.of, metadata, self.reading)
             }
-            WatchEvent::Delete(_, line) => graph.gone(&line.parse::<CollectedObject>()?.metadata.uid),
-            WatchEvent::InitDone => graph.read_again(&self.of, self.reading),
+            WatchEvent::Delete(_, line) => {
+                graph.remove_observed(&line.parse::<CollectedObject>()?.metadata.uid)
+            }
+            WatchEvent::InitDone => graph.relisted(&self.of, self.reading),
         };
         drop(graph);
         keys.into_iter().for_each(|key| self.queue.add(key));

@@ -35,25 +35,25 @@ struct GraphFixture {
 }
 
 impl GraphFixture {
-    fn seen(&mut self, uid: &str, more: Value) -> Vec<Key> {
-        self.seen_in(1, uid, more)
+    fn observe(&mut self, uid: &str, more: Value) -> Vec<Key> {
+        self.observe_in_list(1, uid, more)
     }
 
-    fn seen_in(&mut self, reading: u32, uid: &str, more: Value) -> Vec<Key> {
+    fn observe_in_list(&mut self, reading: u32, uid: &str, more: Value) -> Vec<Key> {
         let mut metadata = json!({"name": uid, "namespace": "n", "uid": uid, "resourceVersion": "1"});
         metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let CollectedObject { metadata } = serde_json::from_value(json!({"metadata": metadata})).unwrap();
-        self.graph.seen(&maps(), metadata, reading)
+        self.graph.observe(&maps(), metadata, reading)
     }
 
     /// Adds an object with an owner.
     fn dependent(&mut self, uid: &str, is_blocking: bool) -> Vec<Key> {
-        self.seen(uid, json!({"ownerReferences": [reference(OWNER, is_blocking)]}))
+        self.observe(uid, json!({"ownerReferences": [reference(OWNER, is_blocking)]}))
     }
 
     /// Starts the deletion of the owner.
     fn waits(&mut self, finalizer: &str) -> Vec<Key> {
-        self.seen(OWNER, json!({"finalizers": [finalizer], "deletionTimestamp": "2026-01-01T00:00:00Z"}))
+        self.observe(OWNER, json!({"finalizers": [finalizer], "deletionTimestamp": "2026-01-01T00:00:00Z"}))
     }
 }
 
@@ -68,9 +68,9 @@ fn owner() -> Key {
 #[test]
 fn objects_without_owners_are_not_cached() {
     let mut world = GraphFixture::default();
-    assert_eq!(world.seen("a", json!({})), []);
+    assert_eq!(world.observe("a", json!({})), []);
     assert_eq!(
-        world.seen("b", json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]})),
+        world.observe("b", json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]})),
         []
     );
     assert_eq!(world.graph.size(), (0, 0));
@@ -82,13 +82,13 @@ fn an_owner_is_looked_up_once_and_its_deletion_enqueues_its_dependents() {
     assert_eq!(world.dependent("a", false), [owner()]);
     assert_eq!(world.dependent("b", false), []);
     assert_eq!(world.dependent("a", false), [], "nothing new");
-    assert_eq!(world.seen(OWNER, json!({})), []);
-    let mut keys = world.graph.gone(OWNER);
+    assert_eq!(world.observe(OWNER, json!({})), []);
+    let mut keys = world.graph.remove_observed(OWNER);
     keys.sort_by_key(|key| *key != object("a"));
     assert_eq!(keys, [object("a"), object("b")]);
     assert_eq!(world.dependent("c", false), [object("c")], "it comes too late");
     for gone in ["a", "b", "c"] {
-        world.graph.gone(gone);
+        world.graph.remove_observed(gone);
     }
     assert_eq!(world.graph.size(), (0, 0));
 }
@@ -97,7 +97,7 @@ fn an_owner_is_looked_up_once_and_its_deletion_enqueues_its_dependents() {
 fn a_new_dependent_of_an_absent_owner_is_enqueued() {
     let mut world = GraphFixture::default();
     assert_eq!(world.dependent("a", false), [owner()]);
-    assert_eq!(world.graph.missed(Uid::of(OWNER)), [object("a")]);
+    assert_eq!(world.graph.mark_not_found(Uid::of(OWNER)), [object("a")]);
     // The first dependent still exists: it has another owner, and loses this one in a moment.
     assert_eq!(world.dependent("b", false), [object("b")]);
     assert_eq!(world.dependent("b", false), [], "nothing new");
@@ -110,17 +110,17 @@ fn a_new_dependent_of_a_waiting_owner_is_enqueued() {
     world.waits("foregroundDeletion");
     assert_eq!(world.dependent("b", true), [object("b")]);
     assert_eq!(world.dependent("b", true), [], "nothing new");
-    assert_eq!(world.graph.gone("a"), [], "one still holds it up");
-    assert_eq!(world.graph.gone("b"), [object(OWNER)]);
+    assert_eq!(world.graph.remove_observed("a"), [], "one still holds it up");
+    assert_eq!(world.graph.remove_observed("b"), [object(OWNER)]);
 }
 
 #[test]
 fn an_object_that_loses_its_owner_is_removed() {
     let mut world = GraphFixture::default();
     world.dependent("a", false);
-    assert_eq!(world.seen("a", json!({})), []);
+    assert_eq!(world.observe("a", json!({})), []);
     assert_eq!(world.graph.size(), (0, 0));
-    assert_eq!(world.graph.gone(OWNER), []);
+    assert_eq!(world.graph.remove_observed(OWNER), []);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_waiting_owner_is_enqueued_when_its_last_blocking_dependent_is_gone() {
     world.dependent("c", false);
     let keys = world.waits("foregroundDeletion");
     assert_eq!((keys.len(), keys.last()), (4, Some(&object(OWNER))));
-    assert_eq!(world.graph.gone("a"), []);
+    assert_eq!(world.graph.remove_observed("a"), []);
     assert_eq!(world.dependent("b", false), [object(OWNER)], "it no longer blocks");
     assert_eq!(world.graph.blocking(Uid::of(OWNER)), []);
     assert_eq!(world.waits("foregroundDeletion"), [], "it waited already");
@@ -153,8 +153,8 @@ fn a_dependent_with_other_coordinates_of_its_owner_is_enqueued() {
         reference["name"] = name.into();
         json!({"ownerReferences": [reference], "namespace": namespace})
     };
-    assert_eq!(world.seen("b", other("another", "n")), [object("b")]);
-    assert_eq!(world.seen("c", other("owner", "m")), [object("c")]);
+    assert_eq!(world.observe("b", other("another", "n")), [object("b")]);
+    assert_eq!(world.observe("c", other("owner", "m")), [object("c")]);
 }
 
 #[test]
@@ -164,13 +164,13 @@ fn a_new_list_removes_missing_objects_and_owners_are_looked_up_again() {
     world.dependent("b", true);
     world.waits("foregroundDeletion");
     let owned = json!({"ownerReferences": [reference(OWNER, false)]});
-    world.seen_in(2, "a", owned);
-    world.seen_in(
+    world.observe_in_list(2, "a", owned);
+    world.observe_in_list(
         2,
         OWNER,
         json!({"finalizers": ["foregroundDeletion"], "deletionTimestamp": "2026-01-01T00:00:00Z"}),
     );
-    assert_eq!(world.graph.read_again(&maps(), 2), [object(OWNER), owner()]);
+    assert_eq!(world.graph.relisted(&maps(), 2), [object(OWNER), owner()]);
     assert!(world.graph.node(Uid::of("b")).is_none());
 }
 
@@ -178,9 +178,9 @@ fn a_new_list_removes_missing_objects_and_owners_are_looked_up_again() {
 fn an_object_may_refer_to_an_owner_twice() {
     let mut world = GraphFixture::default();
     let both = json!({"ownerReferences": [reference(OWNER, true), reference(OWNER, true)]});
-    assert_eq!(world.seen("a", both), [owner()]);
+    assert_eq!(world.observe("a", both), [owner()]);
     world.waits("foregroundDeletion");
-    assert_eq!(world.graph.gone("a"), [object(OWNER)]);
+    assert_eq!(world.graph.remove_observed("a"), [object(OWNER)]);
 }
 
 #[test]

@@ -59,10 +59,10 @@ pub(super) fn due(secret: &Metadata, period: SignedDuration) -> Option<Timestamp
     let made = secret.creation_timestamp.filter(|_| secret.deletion_timestamp.is_none())?;
     let mut due = made.checked_add(period).and_then(|time| time.checked_add(1.second())).ok()?;
     if let Some(used) = secret.labels.get(LAST_USED) {
-        due = due.max(behind(day(used)?, period)?);
+        due = due.max(end_of_period(day(used)?, period)?);
     }
     if let Some(refused) = secret.labels.get(INVALID_SINCE).and_then(|text| day(text)) {
-        due = due.max(behind(refused, period)?);
+        due = due.max(end_of_period(refused, period)?);
     }
     Some(due)
 }
@@ -74,7 +74,8 @@ pub(super) fn decide(
     now: Timestamp,
     period: SignedDuration,
 ) -> TokenCleanupStep {
-    let Some(noted) = around.since.as_deref().and_then(day).and_then(|since| behind(since, period)) else {
+    let Some(noted) = around.since.as_deref().and_then(day).and_then(|since| end_of_period(since, period))
+    else {
         return TokenCleanupStep::KeepForNow;
     };
     if now < noted {
@@ -97,7 +98,7 @@ fn day(text: &str) -> Option<Date> {
 }
 
 /// The end of a period that begins with the end of a day.
-fn behind(day: Date, period: SignedDuration) -> Option<Timestamp> {
+fn end_of_period(day: Date, period: SignedDuration) -> Option<Timestamp> {
     let end = day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();
     end.checked_add(period).ok()
 }

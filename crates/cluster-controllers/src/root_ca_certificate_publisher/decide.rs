@@ -68,7 +68,7 @@ pub(super) fn decide(published: Option<Published>, ca: &str) -> RootCaStep {
 }
 
 /// A new ConfigMap, or the present one with the correct content.
-pub(super) fn right(map: Option<Value>, ca: &str) -> Value {
+pub(super) fn correct_config_map(map: Option<Value>, ca: &str) -> Value {
     let mut map = map.unwrap_or_else(|| json!({"metadata": {"name": NAME}}));
     map["data"] = json!({KEY: ca});
     map["metadata"]["annotations"][DESCRIBED] = DESCRIPTION.into();
@@ -86,7 +86,7 @@ mod tests {
             decide(Some(published), "CA")
         };
         assert_eq!(decide(None, "CA"), RootCaStep::Create);
-        let made = right(None, "CA");
+        let made = correct_config_map(None, "CA");
         assert_eq!(decided(&made), RootCaStep::Nothing);
         let described = json!({"annotations": {DESCRIBED: "mine"}});
         for (map, expected) in [
@@ -101,7 +101,7 @@ mod tests {
             (json!({"metadata": {}, "data": {"ca.crt": "CA"}}), RootCaStep::Repair),
         ] {
             assert_eq!(decided(&map), expected, "{map}");
-            assert_eq!(decided(&right(Some(map.clone()), "CA")), RootCaStep::Nothing, "{map}");
+            assert_eq!(decided(&correct_config_map(Some(map.clone()), "CA")), RootCaStep::Nothing, "{map}");
         }
     }
 }

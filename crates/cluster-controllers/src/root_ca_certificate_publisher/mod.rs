@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
-use self::decide::{NAME, Published, RootCaStep, decide, right};
+use self::decide::{NAME, Published, RootCaStep, correct_config_map, decide};
 use crate::kinds::{CONFIG_MAPS, NAMESPACES};
 use crate::serviceaccount::Namespace;
 use crate::{Settings, Setup};
@@ -71,10 +71,10 @@ impl Reconciler for Publisher {
         let maps = |client| Objects::new(client, &CONFIG_MAPS.resource(), Some(namespace));
         let written = match step {
             RootCaStep::Nothing => return Ok(Outcome::Done),
-            RootCaStep::Create => maps(&self.client).create::<Value>(&right(None, ca)).await,
+            RootCaStep::Create => maps(&self.client).create::<Value>(&correct_config_map(None, ca)).await,
             RootCaStep::Repair => {
                 let Some(map) = maps(&self.reader).get(NAME).await? else { return Ok(Outcome::Done) };
-                maps(&self.client).replace(NAME, &right(Some(map), ca)).await
+                maps(&self.client).replace(NAME, &correct_config_map(Some(map), ca)).await
             }
         };
         match written {

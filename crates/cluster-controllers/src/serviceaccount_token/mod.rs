@@ -223,7 +223,7 @@ impl Tokens {
     /// A token without expiry, which is valid as long as the Secret holds it.
     fn token(&self, key: &ObjectKey, name: &str, uid: &str) -> Result<String> {
         let Some(signing) = &self.settings.signing_key else {
-            return Err(Error::other("there is no key to sign tokens with"));
+            return Err(Error::other("no key to sign service account tokens is configured"));
         };
         let namespace = &key.namespace;
         let claims = json!({

@@ -51,7 +51,7 @@ impl AdmissionConfiguration {
             let name = text("name");
             if !is_on(name) {
                 let warning =
-                    format!("admission plugin {} is not on: its configuration has no effect", quote(name));
+                    format!("admission plugin {} is not enabled; its configuration has no effect", quote(name));
                 configuration.warnings.push(warning);
                 continue;
             }
@@ -85,7 +85,7 @@ impl AdmissionConfiguration {
                 self.validating_webhook_users = webhook_users(own, load).map_err(failed)?;
             }
             "ResourceQuota" => quota(own).map_err(failed)?,
-            _ => return Err(failed("it takes no configuration here".to_owned())),
+            _ => return Err(failed("it takes no configuration".to_owned())),
         }
         Ok(())
     }
@@ -100,15 +100,17 @@ fn pod_security_problem(problem: ConfigurationError) -> String {
     let begin = "failed to initialize admission plugin \"PodSecurity\": PodSecurity";
     match problem {
         ConfigurationError::UnknownField(field) => cannot("PodSecurity", &unknown(&field)),
-        ConfigurationError::Defaults(wrong) => format!("{begin} configuration error: {}", together(&wrong)),
+        ConfigurationError::Defaults(wrong) => {
+            format!("{begin} configuration error: {}", joined_errors(&wrong))
+        }
         ConfigurationError::Exemptions(errors) => {
             let errors: Vec<String> = errors.iter().map(FieldError::to_string).collect();
-            format!("{begin} invalid: {}", together(&errors))
+            format!("{begin} invalid: {}", joined_errors(&errors))
         }
     }
 }
 
-fn together(problems: &[String]) -> String {
+fn joined_errors(problems: &[String]) -> String {
     match problems {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
@@ -179,7 +181,7 @@ fn quota(own: &Object) -> Result<(), String> {
     let limited = own.get("limitedResources").and_then(Value::as_array);
     match limited.is_none_or(Vec::is_empty) {
         true => Ok(()),
-        false => Err("limitedResources: resources are limited only by quotas here".to_owned()),
+        false => Err("limitedResources is not supported".to_owned()),
     }
 }
 
@@ -276,12 +278,12 @@ mod tests {
         let off = with("{name: EventRateLimit, configuration: {}}").unwrap();
         assert_eq!(
             off.warnings,
-            ["admission plugin \"EventRateLimit\" is not on: its configuration has no effect"]
+            ["admission plugin \"EventRateLimit\" is not enabled; its configuration has no effect"]
         );
         assert!(
             with("{name: Priority, configuration: {}}")
                 .unwrap_err()
-                .ends_with("it takes no configuration here")
+                .ends_with("it takes no configuration")
         );
         let quota = "apiVersion: apiserver.config.k8s.io/v1, kind: ResourceQuotaConfiguration";
         assert!(with(&format!("{{name: ResourceQuota, configuration: {{{quota}}}}}")).is_ok());

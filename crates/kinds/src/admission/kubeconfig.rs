@@ -91,7 +91,7 @@ impl Users {
 fn user_of(user: &Object, file: Load<'_>) -> Result<User, String> {
     for field in ["exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra"] {
         if user.get(field).is_some_and(|value| !value.is_null()) {
-            return Err(format!("{field} is not supported here"));
+            return Err(format!("{field} is not supported"));
         }
     }
     let read = |name: &str| {
@@ -177,7 +177,7 @@ mod tests {
             ("{client-key: none}", "/etc/kube/none is not there"),
             ("{client-key-data: a2V5}", "client-certificate and client-key belong together"),
             ("{token: secret, username: u}", "username/password or bearer token may be set, but not both"),
-            ("{exec: {}}", "exec is not supported here"),
+            ("{exec: {}}", "exec is not supported"),
         ] {
             let problem = read(user).unwrap_err();
             assert_eq!(problem, format!("user \"h\": {expected}"));

@@ -177,7 +177,7 @@ impl Attempt<'_, '_> {
             conflicts.sort_by(|a, b| a.id.cmp(&b.id));
             return Err(ApplyError::Conflicts(conflicts));
         }
-        changes.settle(&mut managers, is_applier);
+        changes.release(&mut managers, is_applier);
         let is_changed = !same(self.live, &new);
         managers.entries.retain_mut(|manager| {
             if is_applier(manager) {

@@ -180,7 +180,7 @@ pub(super) fn update<'a>(
     reconcile(context, &mut managers).ok()?;
     let views = views(context, version, old, new, &managers);
     let changes = Changes::new(context, version, old, new, &views).ok()?;
-    changes.settle(&mut managers, |_| false);
+    changes.release(&mut managers, |_| false);
     let fields = stripped(changes.own.changed);
     if !fields.is_empty() {
         let mut manager = context.manager(Operation::Update, fields);
@@ -324,7 +324,7 @@ impl<'a, 'v> Changes<'a, 'v> {
     }
 
     /// Takes changed and removed fields from managers. A manager without fields is removed.
-    pub fn settle(&self, managers: &mut Managers<'_>, is_exempt: impl Fn(&Manager<'_>) -> bool) {
+    pub fn release(&self, managers: &mut Managers<'_>, is_exempt: impl Fn(&Manager<'_>) -> bool) {
         managers.entries.retain_mut(|manager| {
             if let Some((changed, removed)) = self.of(&manager.api_version).filter(|_| !is_exempt(manager)) {
                 let fields = std::mem::take(&mut manager.fields);

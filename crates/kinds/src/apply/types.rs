@@ -108,8 +108,8 @@ impl<'a> Node<'a> {
     }
 
     /// The root of a custom resource with a schema.
-    pub fn of_custom(schema: &'a Custom, keeps_everything: bool) -> Self {
-        Self::Custom(schema, keeps_everything, true)
+    pub fn of_custom(schema: &'a Custom, preserves_unknown_fields: bool) -> Self {
+        Self::Custom(schema, preserves_unknown_fields, true)
     }
 
     pub(super) fn resolve(self) -> Atom<'a> {

@@ -36,9 +36,9 @@ pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Error> {
         name: String::new(),
         errors: Vec::new(),
     };
-    apply_telling(document, patch).map_err(|failure| match failure {
+    apply_with_reason(document, patch).map_err(|failure| match failure {
         Failure::Malformed(error) => error,
-        Failure::Undone(_) => nothing(),
+        Failure::Failed(_) => nothing(),
     })
 }
 
@@ -50,11 +50,11 @@ pub enum Failure {
     Malformed(Error),
     /// An operation failed; the message names it and the reason.
     #[error("{0}")]
-    Undone(String),
+    Failed(String),
 }
 
 /// Like [`apply`], but a failure names the operation and the reason.
-pub fn apply_telling(document: &mut Value, patch: &Value) -> Result<(), Failure> {
+pub fn apply_with_reason(document: &mut Value, patch: &Value) -> Result<(), Failure> {
     let operations = match patch {
         Value::Null => Vec::new(),
         Value::Array(items) => {
@@ -69,11 +69,11 @@ pub fn apply_telling(document: &mut Value, patch: &Value) -> Result<(), Failure>
     let mut limits = Limits { copied: 0, levels: MAX_LEVELS };
     for operation in &operations {
         if operation.apply(document, &mut limits).is_none() {
-            return Err(Failure::Undone(operation.why_not(document)));
+            return Err(Failure::Failed(operation.failure_reason(document)));
         }
     }
     if nests_deeper(document, MAX_LEVELS) {
-        return Err(Failure::Undone(TOO_MUCH.to_owned()));
+        return Err(Failure::Failed(TOO_MUCH.to_owned()));
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ impl<'a> Operation<'a> {
     }
 
     /// The reason why the operation failed on the present document.
-    fn why_not(&self, document: &mut Value) -> String {
+    fn failure_reason(&self, document: &mut Value) -> String {
         let op = self.op.unwrap_or("unknown");
         let mut has_place = |path: &str| locate(document, path).is_some();
         let (path, from) = (self.path.unwrap_or_default(), self.from.unwrap_or_default());

@@ -108,7 +108,7 @@ impl Configuration {
             return Verdict::default();
         }
         let mut known = CachedViolations::default();
-        let mut verdict = match self.begun(&errors, request.object) {
+        let mut verdict = match self.initial_verdict(&errors, request.object) {
             Ok(verdict) => verdict,
             Err(exempt) => return exempt,
         };
@@ -130,7 +130,7 @@ impl Configuration {
         }
         // Only a ReplicationController may lack a template.
         let Some(Value::Object(template)) = value(object, way) else { return Verdict::default() };
-        match self.begun(&errors, template) {
+        match self.initial_verdict(&errors, template) {
             Ok(mut verdict) => {
                 self.report_violations(&mut verdict, &mut CachedViolations::default(), &policy, template);
                 verdict
@@ -140,13 +140,13 @@ impl Configuration {
     }
 
     /// A verdict with the audit annotation about invalid labels, or an exempt one by runtime class.
-    fn begun(&self, errors: &[FieldError], pod: &Object) -> Result<Verdict, Verdict> {
+    fn initial_verdict(&self, errors: &[FieldError], pod: &Object) -> Result<Verdict, Verdict> {
         if self.exemptions.runtime_classes.contains(text(pod, &["spec", "runtimeClassName"])) {
             return Err(Verdict::noted("exempt", "runtimeClass"));
         }
         Ok(match errors {
             [] => Verdict::default(),
-            _ => Verdict::noted("error", format!("Failed to parse policy: {}", together(errors))),
+            _ => Verdict::noted("error", format!("Failed to parse policy: {}", joined_errors(errors))),
         })
     }
 
@@ -193,7 +193,7 @@ impl CachedViolations {
 }
 
 /// Joins several errors into one message.
-fn together(errors: &[FieldError]) -> String {
+fn joined_errors(errors: &[FieldError]) -> String {
     match errors {
         [one] => one.to_string(),
         _ => format!("[{}]", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),

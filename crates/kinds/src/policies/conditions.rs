@@ -65,13 +65,13 @@ impl Conditions {
         match errors.is_empty() {
             true => Ok(true),
             false if ignores_failures => Ok(false),
-            false => Err(together(errors)),
+            false => Err(joined_errors(errors)),
         }
     }
 }
 
 /// Joins errors into one message, without duplicates.
-fn together(mut errors: Vec<String>) -> String {
+fn joined_errors(mut errors: Vec<String>) -> String {
     let mut seen = std::collections::BTreeSet::new();
     errors.retain(|error| seen.insert(error.clone()));
     match errors.as_slice() {

@@ -139,11 +139,11 @@ fn operations(made: &CelValue<'_>) -> Result<Vec<Value>, String> {
 /// Checks that the type names of objects match their path.
 fn check_names(value: &CelValue<'_>, path: &str) -> Result<(), String> {
     let mut wrong = Vec::new();
-    collect_wrong_names(value, path, &mut wrong);
+    collect_name_errors(value, path, &mut wrong);
     if wrong.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", wrong.join("\n"))) }
 }
 
-fn collect_wrong_names(value: &CelValue<'_>, path: &str, wrong: &mut Vec<String>) {
+fn collect_name_errors(value: &CelValue<'_>, path: &str, wrong: &mut Vec<String>) {
     match value {
         CelValue::Map(Map::Made { name, entries }) => {
             if *name != path {
@@ -153,15 +153,15 @@ fn collect_wrong_names(value: &CelValue<'_>, path: &str, wrong: &mut Vec<String>
                 ));
             }
             for (key, value) in entries.iter() {
-                collect_wrong_names(value, &format!("{path}.{key}"), wrong);
+                collect_name_errors(value, &format!("{path}.{key}"), wrong);
             }
         }
         CelValue::Map(Map::Owned(entries)) => {
-            entries.values().for_each(|value| collect_wrong_names(value, path, wrong));
+            entries.values().for_each(|value| collect_name_errors(value, path, wrong));
         }
         CelValue::List(list) => {
             for item in (0..list.len()).filter_map(|index| list.get(index)?.ok()) {
-                collect_wrong_names(&item, path, wrong);
+                collect_name_errors(&item, path, wrong);
             }
         }
         _ => {}

@@ -73,7 +73,7 @@ fn messages(spec: Value) -> Vec<String> {
 }
 
 /// The messages of a policy with one validation.
-fn said(expression: &str) -> Vec<String> {
+fn messages_of(expression: &str) -> Vec<String> {
     messages(json!({"validations": [{"expression": expression}]}))
 }
 
@@ -89,7 +89,7 @@ fn expressions_see_the_request() {
         "authorizer.group('').resource('pods').check('get').allowed()",
         "!authorizer.requestResource.check('delete').allowed()",
     ] {
-        assert_eq!(said(holds), Vec::<String>::new(), "{holds}");
+        assert_eq!(messages_of(holds), Vec::<String>::new(), "{holds}");
     }
 }
 
@@ -107,7 +107,7 @@ fn a_failed_validation_has_a_message() {
         assert_eq!(with(json!({"message": "said", "messageExpression": useless})), ["said"], "{useless}");
     }
     assert_eq!(
-        said("object.data.m == '2'"),
+        messages_of("object.data.m == '2'"),
         ["expression 'object.data.m == '2'' resulted in error: no such key: m"]
     );
     let spec = json!({"failurePolicy": "Ignore", "validations": [{"expression": "object.data.m == '2'"}]});
@@ -155,7 +155,7 @@ fn costs_are_limited() {
     let expensive = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, \
                      [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, f >= 0))))))";
     assert_eq!(
-        said(expensive),
+        messages_of(expensive),
         [format!(
             "expression '{expensive}' resulted in error: operation cancelled: actual cost limit exceeded"
         )]

@@ -180,7 +180,7 @@ impl ValidatingPolicy {
         for validation in &self.validations {
             // A message expression that fails falls back to the static message.
             messages.push(match &validation.message_expression {
-                Some(expression) => activation.run(expression, &mut budget)?.ok().and_then(said),
+                Some(expression) => activation.run(expression, &mut budget)?.ok().and_then(string_value),
                 None => None,
             });
         }
@@ -221,7 +221,7 @@ impl ValidatingPolicy {
 }
 
 /// The text of a string value.
-fn said(value: CelValue<'_>) -> Option<String> {
+fn string_value(value: CelValue<'_>) -> Option<String> {
     value.as_str().ok().map(|text| text.trim().to_owned())
 }
 

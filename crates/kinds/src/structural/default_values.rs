@@ -23,7 +23,7 @@ struct Way<'a> {
 
 impl Way<'_> {
     /// An object with kind, version and this value at the end of the path.
-    fn object_around(&self, value: Value) -> Map<String, Value> {
+    fn enclosing_object(&self, value: Value) -> Map<String, Value> {
         let mut value = match self.step {
             Some(name) => Value::Object(Map::from_iter([(name.to_owned(), value)])),
             None => Value::Array(vec![value]),
@@ -88,7 +88,7 @@ fn bad_default(node: &Node, is_resource: bool, default: &Value, at: &Path<'_>) -
 
 /// The errors of a default inside metadata.
 fn bad_in_metadata(node: &Node, default: &Value, way: &Way<'_>, at: &Path<'_>) -> Vec<FieldError> {
-    let mut object = way.object_around(default.clone());
+    let mut object = way.enclosing_object(default.clone());
     let refuse = |problem: String| {
         let detail = format!("must result in valid metadata: {problem}");
         vec![FieldError::invalid(at, default.clone(), detail)]

@@ -44,7 +44,7 @@ pub use selectable::Selectable;
 pub struct Structural {
     root: Node,
     /// Whether pruning is off (`preserveUnknownFields`).
-    keeps_everything: bool,
+    preserves_unknown_fields: bool,
     /// The compiled `x-kubernetes-validations`, if there are any.
     rules: Option<Rules>,
 }
@@ -63,7 +63,7 @@ impl Structural {
 
     fn new(root: Node, preserve_unknown_fields: bool) -> Self {
         let rules = Rules::compile(&root);
-        Self { root, keeps_everything: preserve_unknown_fields, rules }
+        Self { root, preserves_unknown_fields: preserve_unknown_fields, rules }
     }
 
     /// The schema of the root object.
@@ -72,8 +72,8 @@ impl Structural {
     }
 
     /// Whether pruning is off.
-    pub fn keeps_everything(&self) -> bool {
-        self.keeps_everything
+    pub fn preserves_unknown_fields(&self) -> bool {
+        self.preserves_unknown_fields
     }
 
     /// Decodes a request body: refuses metadata of wrong types, prunes unknown fields, and returns a message per
@@ -103,7 +103,7 @@ impl Structural {
     }
 
     fn prune_with(&self, object: &mut Map<String, Value>, nulls: Nulls) -> Vec<String> {
-        if self.keeps_everything {
+        if self.preserves_unknown_fields {
             return Vec::new();
         }
         let dropped = prune::prune(&self.root, object);

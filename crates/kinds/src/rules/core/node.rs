@@ -24,7 +24,7 @@ const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 pub(super) const RULES: KindRules = KindRules {
     kind: "Node",
     default: |object| {
-        pair_up_ranges(map_mut(object, "spec"));
+        sync_pod_cidrs(map_mut(object, "spec"));
         let status = map_mut(object, "status");
         if !has(status, &["allocatable"])
             && let Some(capacity) = status.get("capacity").cloned()
@@ -90,7 +90,7 @@ pub(super) const RULES: KindRules = KindRules {
 };
 
 /// Synchronizes `podCIDR` of older clients with `podCIDRs`; if they differ, `podCIDR` wins.
-fn pair_up_ranges(spec: &mut Object) {
+fn sync_pod_cidrs(spec: &mut Object) {
     let (one, first) = (text(spec, &["podCIDR"]).to_owned(), items(spec, &["podCIDRs"]).first().cloned());
     match (one.as_str(), first) {
         ("", Some(first)) => {

@@ -27,11 +27,11 @@ pub(super) const RULES: KindRules = KindRules {
     },
     prepare_create: |object| {
         object.insert("status".to_owned(), json!({"phase": "Pending"}));
-        settle_source(object, None);
+        sync_data_sources(object, None);
     },
     prepare_update: |new, old| {
         copy(new, old, "status");
-        settle_source(new, Some(old));
+        sync_data_sources(new, Some(old));
     },
     validate_create: validate,
     validate_update,
@@ -78,7 +78,7 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
 }
 
 /// Synchronizes `dataSource` and `dataSourceRef`; unsupported kinds of `dataSource` are dropped.
-fn settle_source(object: &mut Object, old: Option<&Object>) {
+fn sync_data_sources(object: &mut Object, old: Option<&Object>) {
     let used =
         old.is_some_and(|old| has(old, &["spec", "dataSource"]) || has(old, &["spec", "dataSourceRef"]));
     let spec = map_mut(object, "spec");

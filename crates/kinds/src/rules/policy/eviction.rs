@@ -90,7 +90,7 @@ fn counted(budget: &Object, pod: &str, now: &str) -> Result<Object, Error> {
         return Err(forbidden(message));
     }
     if allowed == 0 {
-        return Err(Error::DisruptionBudget { cause: why_none(budget, name), retry_after_seconds: 0 });
+        return Err(Error::DisruptionBudget { cause: refusal_reason(budget, name), retry_after_seconds: 0 });
     }
     let mut budget = budget.clone();
     let status = map_mut(&mut budget, "status");
@@ -107,7 +107,7 @@ fn counted(budget: &Object, pod: &str, now: &str) -> Result<Object, Error> {
 }
 
 /// The reason why a budget allows no eviction.
-fn why_none(budget: &Object, name: &str) -> String {
+fn refusal_reason(budget: &Object, name: &str) -> String {
     let (current, desired) =
         (number(budget, &["status", "currentHealthy"]), number(budget, &["status", "desiredHealthy"]));
     let condition = condition(items(budget, &["status", "conditions"]), ALLOWED);

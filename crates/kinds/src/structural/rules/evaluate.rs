@@ -318,7 +318,7 @@ impl Run {
                     ),
                     Some(rest) => {
                         self.budget = rest;
-                        said(value, &rule.source.message_expression)
+                        message_text(value, &rule.source.message_expression)
                     }
                 }
             }
@@ -368,7 +368,7 @@ fn bindings<'a>(
 }
 
 /// The message of a message expression; `None` if it is unusable, an error if the budget is exhausted.
-fn said(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>, String> {
+fn message_text(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>, String> {
     let value = match value {
         Err(error) if error.is_cost_limit() => {
             return Err(format!(

@@ -77,7 +77,7 @@ impl StatusUpdate<'_> {
     }
 
     /// Whether one of these conditions became true or false.
-    fn turns(&self, conditions: &[&str]) -> bool {
+    fn has_changed_condition(&self, conditions: &[&str]) -> bool {
         conditions.iter().any(|condition| self.is(condition) != self.was(condition))
     }
 
@@ -98,10 +98,13 @@ impl StatusUpdate<'_> {
     fn bad_ends(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let is_complete = self.is("Complete");
-        if self.turns(&["Complete", "Failed"]) && is_complete && self.is("Failed") {
+        if self.has_changed_condition(&["Complete", "Failed"]) && is_complete && self.is("Failed") {
             errors.push(bad_conditions("cannot set Complete=True and Failed=true conditions"));
         }
-        if self.turns(&["Complete", "FailureTarget"]) && is_complete && self.is("FailureTarget") {
+        if self.has_changed_condition(&["Complete", "FailureTarget"])
+            && is_complete
+            && self.is("FailureTarget")
+        {
             errors.push(bad_conditions("cannot set Complete=True and FailureTarget=true conditions"));
         }
         let end = status(self.new, "completionTime");
@@ -110,7 +113,7 @@ impl StatusUpdate<'_> {
             let end = end.cloned().unwrap_or_default();
             errors.push(FieldError::invalid("status.completionTime", end, detail));
         };
-        if self.turns(&["Complete"]) || self.changes(&["completionTime"]) {
+        if self.has_changed_condition(&["Complete"]) || self.changes(&["completionTime"]) {
             match (end, is_complete) {
                 (Some(_), false) => {
                     wrong_end("cannot set completionTime when there is no Complete=True condition");
@@ -130,14 +133,17 @@ impl StatusUpdate<'_> {
             let detail = "must be equal to or after `startTime`";
             errors.push(FieldError::invalid("status.completionTime", end, detail));
         }
-        if (self.turns(&["Failed"]) || self.changes(&["failedIndexes"]))
+        if (self.has_changed_condition(&["Failed"]) || self.changes(&["failedIndexes"]))
             && self.is("Failed")
             && !self.is("FailureTarget")
         {
             let detail = "cannot set Failed=True condition without the FailureTarget=true condition";
             errors.push(bad_conditions(detail));
         }
-        if self.turns(&["Complete", "SuccessCriteriaMet"]) && is_complete && !self.is("SuccessCriteriaMet") {
+        if self.has_changed_condition(&["Complete", "SuccessCriteriaMet"])
+            && is_complete
+            && !self.is("SuccessCriteriaMet")
+        {
             let detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
             errors.push(bad_conditions(detail));
         }

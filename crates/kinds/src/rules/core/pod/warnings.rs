@@ -109,7 +109,7 @@ pub fn of(metadata: &Object, spec: &Object, path: &Path<'_>) -> Vec<String> {
         warnings.push(format!("{spec_path}.terminationGracePeriodSeconds: {advice}"));
     }
     selectors_of_nothing(&mut warnings, spec, &spec_path);
-    odd_addresses(&mut warnings, spec, &spec_path);
+    address_warnings(&mut warnings, spec, &spec_path);
     warnings
 }
 
@@ -286,7 +286,7 @@ fn selectors_of_nothing(warnings: &mut Vec<String>, spec: &Object, path: &Path<'
     }
 }
 
-fn odd_addresses(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
+fn address_warnings(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
     if let Some(config) = object(spec, "dnsConfig") {
         for (index, address) in texts(config, "nameservers").enumerate() {
             warnings.extend(ip_warning(&path.item("dnsConfig.nameservers", index), address));

@@ -102,7 +102,7 @@ fn malformed(ips: &[Value], old: &[Value]) -> Vec<FieldError> {
 }
 
 /// Whether a Service with `PreferDualStack` keeps its addresses and families.
-pub(super) fn stays_as_it_prefers(new: &Object, old: Option<&Object>) -> bool {
+pub(super) fn keeps_prefer_dual_stack(new: &Object, old: Option<&Object>) -> bool {
     old.is_some_and(|old| {
         has(new, &["spec", "ipFamilyPolicy"])
             && kind(old) == kind(new)
@@ -116,7 +116,7 @@ pub(super) fn stays_as_it_prefers(new: &Object, old: Option<&Object>) -> bool {
 
 /// Sets policy and families; an error if the cluster does not support them.
 pub(super) fn set_families(service: &mut Object, old: Option<&Object>) -> Result<(), Vec<FieldError>> {
-    if is_external_name(service) || stays_as_it_prefers(service, old) {
+    if is_external_name(service) || keeps_prefer_dual_stack(service, old) {
         return Ok(());
     }
     // A headless Service without selector may have endpoints of any family.

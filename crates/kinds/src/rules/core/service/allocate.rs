@@ -9,7 +9,7 @@ use model::error::{FieldError, Path};
 use model::object::{is_true, items, map_mut, number, text, text_in, value};
 use serde_json::Value;
 
-use super::addresses::{set_families, stays_as_it_prefers};
+use super::addresses::{keeps_prefer_dual_stack, set_families};
 use super::{NONE, cluster_ips, is_external_name, kind, needs_health_check, node_port, ports};
 use crate::rules::claims::{Claim, Pool, Refusal};
 
@@ -35,7 +35,7 @@ pub(super) fn allocate(
 ) -> Result<(), Refusal> {
     match old {
         None => {
-            pair_up(service);
+            default_cluster_ips(service);
             set_families(service, None).map_err(Refusal::Invalid)?;
             allocate_address(service, pool)?;
             if takes_node_ports(service) {
@@ -44,9 +44,9 @@ pub(super) fn allocate(
         }
         Some(old) => {
             keep_allocated(service, old);
-            pair_up_again(service, old);
+            sync_cluster_ips(service, old);
             set_families(service, Some(old)).map_err(Refusal::Invalid)?;
-            if is_external_name(old) && !stays_as_it_prefers(service, Some(old)) {
+            if is_external_name(old) && !keeps_prefer_dual_stack(service, Some(old)) {
                 allocate_address(service, pool)?;
             }
             if takes_node_ports(service) {
@@ -83,7 +83,7 @@ fn set_ips(service: &mut Object, ips: Vec<Value>) {
 }
 
 /// Sets `clusterIPs` from the `clusterIP` of older clients.
-fn pair_up(service: &mut Object) {
+fn default_cluster_ips(service: &mut Object) {
     let ip = text(service, &["spec", "clusterIP"]);
     if !ip.is_empty() && cluster_ips(service).is_empty() {
         let ips = vec![ip.into()];
@@ -92,7 +92,7 @@ fn pair_up(service: &mut Object) {
 }
 
 /// Applies a change of `clusterIP` by an older client to `clusterIPs`.
-fn pair_up_again(service: &mut Object, old: &Object) {
+fn sync_cluster_ips(service: &mut Object, old: &Object) {
     let (was, is) = (text(old, &["spec", "clusterIP"]), text(service, &["spec", "clusterIP"]));
     if was == is {
         if cluster_ips(service).is_empty() && !cluster_ips(old).is_empty() {

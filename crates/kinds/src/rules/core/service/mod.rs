@@ -30,7 +30,7 @@ pub(super) const RULES: KindRules = KindRules {
     },
     prepare_update: |new, old| {
         copy(new, old, "status");
-        update::drop_what_no_longer_applies(new, old);
+        update::drop_unused_fields(new, old);
     },
     canonicalize: |object| {
         if is_external_name(object) {

@@ -97,7 +97,7 @@ fn released(new: &Object, left: usize, what: &str) -> Option<FieldError> {
 }
 
 /// Drops server-set values that the new type does not use, unless the client changed them.
-pub(super) fn drop_what_no_longer_applies(new: &mut Object, old: &Object) {
+pub(super) fn drop_unused_fields(new: &mut Object, old: &Object) {
     let same = |new: &Object, field| value(new, &["spec", field]) == value(old, &["spec", field]);
     let mut gone = Vec::new();
     if !is_external_name(old) && is_external_name(new) {
