@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use kinds::apply::{Node, Reset};
 use kinds::conversion::conversion;
-use kinds::resources::{self, Part, Row, Version};
+use kinds::resources::{self, Row, SubresourceRow, Version};
 use kinds::schema::{self, Schema, TypeId, check};
 use kinds::structural::rules::Verdict;
 use kinds::validation::validate_standard_finalizers;
@@ -56,7 +56,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.namespaced = row.namespaced;
     resource_type.verbs = verbs(row.verbs);
     // Parts without rules cannot be served.
-    let is_served = |part: &&Part| {
+    let is_served = |part: &&SubresourceRow| {
         part.name == "scale" || nodes::lead_to(of.group, part.name) || rules.subresource(part.name).is_some()
     };
     let parts = row.subresources.iter().filter(is_served);
@@ -95,7 +95,7 @@ pub(crate) fn alone(group: &'static str, kind: &'static str) -> ResourceType {
     alone
 }
 
-fn subresource(part: &Part) -> Subresource {
+fn subresource(part: &SubresourceRow) -> Subresource {
     let text = str::to_owned;
     Subresource {
         name: text(part.name),

@@ -22,7 +22,7 @@ pub(super) fn said(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let value = match media_type.split(';').next().unwrap_or_default() {
         YAML => json::parse_yaml(body).ok()?.value,
-        PROTOBUF => protobuf::decode(schema::builtin(), body, ("", "")).ok()?.value,
+        PROTOBUF => protobuf::decode(schema::builtin(), body, protobuf::TypeMeta::UNKNOWN).ok()?.value,
         _ => serde_json::from_slice(body).ok()?,
     };
     value.is_object().then_some(value)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use http::{HeaderValue, Request, Response};
 use jiff::Timestamp;
 use kinds::audit::{
-    Attributes, Event, Extent, Level, ObjectReference, Stage, Target as About, User, without_managers,
+    Attributes, AuditTarget, Event, Extent, Level, ObjectReference, Stage, User, without_managers,
 };
 use model::error::Error;
 use serde_json::{Value, json};
@@ -292,14 +292,14 @@ impl Entry {
         *self.extent.get_or_init(|| {
             let mut event = self.event();
             let target = match &event.object {
-                Some(of) => About::Resource {
+                Some(of) => AuditTarget::Resource {
                     group: &of.api_group,
                     resource: &of.resource,
                     subresource: &of.subresource,
                     namespace: &of.namespace,
                     name: &of.name,
                 },
-                None => About::Path(event.uri.split('?').next().unwrap_or_default()),
+                None => AuditTarget::Path(event.uri.split('?').next().unwrap_or_default()),
             };
             let (user, groups, verb) = (&event.user.username, &event.user.groups, &event.verb);
             let extent = self.audit.policy.extent(&Attributes { user, groups, verb, target });

@@ -6,7 +6,7 @@ mod health;
 use bytes::Bytes;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response};
-use kinds::protobuf::Encoder;
+use kinds::protobuf::{Encoder, TypeMeta};
 use kinds::schema;
 use model::error::Error;
 use mount::Mount;
@@ -147,11 +147,11 @@ pub(crate) fn written(form: Form, value: &impl Serialize) -> Result<Bytes, Error
             let text = |key: &str| tree[key].as_str().unwrap_or_default();
             let (version, kind) = (text("apiVersion"), text("kind"));
             // Documents of the core group are older than the field that says their version.
-            let of = (if version.is_empty() { "v1" } else { version }, kind);
+            let of = TypeMeta::new(if version.is_empty() { "v1" } else { version }, kind);
             let mut out = Vec::new();
             let json = to_json(form, &tree)?;
             Encoder::new(schema::builtin())
-                .named((version, kind), of, &json, &mut out)
+                .named(TypeMeta::new(version, kind), of, &json, &mut out)
                 .map_err(not_encoded)?;
             Ok(out.into())
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::Response;
-use kinds::protobuf::{ENVELOPE_END, Encoder};
+use kinds::protobuf::{ENVELOPE_END, Encoder, TypeMeta};
 use kinds::schema;
 use model::Revision;
 use model::error::Error;
@@ -112,8 +112,9 @@ impl ListFrame {
         let (kind, version) = self.kind();
         let length = pieces.iter().map(Vec::len).sum();
         let mut encoder = Encoder::new(schema::builtin());
-        let opening =
-            encoder.list_opening((&version, &kind), &metadata.into(), length).map_err(not_encoded)?;
+        let opening = encoder
+            .list_opening(TypeMeta::new(&version, &kind), &metadata.into(), length)
+            .map_err(not_encoded)?;
         match pieces.first_mut() {
             Some(first) => drop(first.splice(0..0, opening)),
             None => pieces.push(opening),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kinds::protobuf::{EncodeError, Encoder};
+use kinds::protobuf::{EncodeError, Encoder, TypeMeta};
 use kinds::schema;
 use model::error::Error;
 
@@ -51,12 +51,12 @@ impl<'s> Messages<'s> {
     fn write(
         &mut self,
         stored: &[u8],
-        write: impl FnOnce(&mut Encoder, (&str, &str), &[u8]) -> Result<(), EncodeError>,
+        write: impl FnOnce(&mut Encoder, TypeMeta<'_>, &[u8]) -> Result<(), EncodeError>,
     ) -> Result<(), Error> {
         let (kind, json) = match self.view {
             View::Metadata => (METADATA.1, Cow::Borrowed(stored)),
             View::Whole | View::Table => (&*self.served.kind, self.served.shown(stored)?),
         };
-        write(&mut self.encoder, (&self.api_version, kind), &json).map_err(not_encoded)
+        write(&mut self.encoder, TypeMeta::new(&self.api_version, kind), &json).map_err(not_encoded)
     }
 }

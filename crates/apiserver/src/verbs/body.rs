@@ -1,5 +1,6 @@
 //! From the bytes of a request's body to an object of its type.
 
+use kinds::protobuf::TypeMeta;
 use kinds::schema::{Schema, TypeId, strict};
 use kinds::{protobuf, schema};
 use model::error::{Error, FieldError, quote};
@@ -46,7 +47,8 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         Encoding::Protobuf => {
             source = Source::Protobuf;
             let version = resource_type.api_version();
-            let decoded = protobuf::decode(schema::builtin(), &call.body, (&version, &resource_type.kind));
+            let decoded =
+                protobuf::decode(schema::builtin(), &call.body, TypeMeta::new(&version, &resource_type.kind));
             decoded.map_err(|e| undecodable(resource_type, &e, &call.body))?.value
         }
     };
@@ -296,7 +298,8 @@ pub fn delete_options(call: &Call) -> Result<Value, Error> {
         }
         Encoding::Yaml => json::parse_yaml(&call.body).map_err(|e| bad(e.to_string()))?.value,
         Encoding::Protobuf => {
-            let decoded = protobuf::decode(schema::builtin(), &call.body, ("v1", "DeleteOptions"));
+            let decoded =
+                protobuf::decode(schema::builtin(), &call.body, TypeMeta::new("v1", "DeleteOptions"));
             decoded.map_err(|e| bad(e.to_string()))?.value
         }
     };

@@ -13,8 +13,8 @@ pub async fn bad_access(
     old: Option<&Object>,
 ) -> Result<Option<FieldError>, Error> {
     let resource_type = &request.call.resource_type;
-    let of = (&*resource_type.group, &*resource_type.kind);
-    let Some(path) = admin_access(of, request.subresource(), new, old) else { return Ok(None) };
+    let (group, kind) = (&*resource_type.group, &*resource_type.kind);
+    let Some(path) = admin_access(group, kind, request.subresource(), new, old) else { return Ok(None) };
     let namespace = request.look_up("", "namespaces", "", request.call.namespace()).await?;
     Ok(bad_admin_access(path, namespace.as_ref()))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::USER_AGENT;
-use kinds::apply::{self, Applied, Scope, Tracked, Version, Versions, manager_name};
+use kinds::apply::{self, Applied, Tracked, Version, Versions, WriteContext, manager_name};
 use model::error::Error;
 use serde_json::Value;
 
@@ -71,8 +71,8 @@ impl Writing {
         Self { views, subresource: subresource.to_owned(), manager: SERVER.to_owned(), now }
     }
 
-    fn scope(&self) -> Scope<'_> {
-        Scope {
+    fn scope(&self) -> WriteContext<'_> {
+        WriteContext {
             versions: &self.views,
             api_version: &self.views.own_version,
             subresource: &self.subresource,

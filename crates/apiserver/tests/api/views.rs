@@ -81,10 +81,14 @@ async fn protobuf_goes_in_and_out() {
     let headers = [("content-type", PROTOBUF), ("accept", PROTOBUF)];
     let answer = client.send(Method::POST, CONFIGMAPS, &headers, &body).await;
     assert_eq!((answer.code, answer.headers["content-type"].to_str().unwrap()), (201, PROTOBUF));
-    let made = kinds::protobuf::decode(schema::builtin(), &answer.bytes, ("", "")).unwrap().value;
+    let made = kinds::protobuf::decode(schema::builtin(), &answer.bytes, kinds::protobuf::TypeMeta::UNKNOWN)
+        .unwrap()
+        .value;
     assert_eq!(made, client.get(&format!("{CONFIGMAPS}/a")).await.json());
     let list = client.send(Method::GET, CONFIGMAPS, &headers[1..], b"").await;
-    let list = kinds::protobuf::decode(schema::builtin(), &list.bytes, ("", "")).unwrap().value;
+    let list = kinds::protobuf::decode(schema::builtin(), &list.bytes, kinds::protobuf::TypeMeta::UNKNOWN)
+        .unwrap()
+        .value;
     assert_eq!(list["items"][0]["metadata"]["name"], "a");
     let garbage = client.send(Method::POST, CONFIGMAPS, &headers[..1], b"k8s\0garbage").await;
     assert_eq!(garbage.failure().0, 400);

@@ -61,7 +61,7 @@ impl PodSecurity {
             let pods = page.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok());
             pods.for_each(|pod| existing.add(pod));
         }
-        for warning in existing.told(request.name, standard) {
+        for warning in existing.warnings(request.name, standard) {
             request.warn(&warning);
         }
         Ok(())

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures::future::join_all;
 use kinds::admission::kubeconfig::Users;
-use kinds::patch::json::apply_telling;
+use kinds::patch::json::apply_with_reason;
 use kinds::policies::{Input, Matched, MatchedResource};
 use model::error::{Error, quote};
 use model::{ObjectKey, Resource, names};
@@ -376,7 +376,7 @@ async fn apply(
         )));
     };
     let mut patched = asked.object;
-    apply_telling(&mut patched, patch).map_err(|failure| Error::internal(failure.to_string()))?;
+    apply_with_reason(&mut patched, patch).map_err(|failure| Error::internal(failure.to_string()))?;
     let mut taken = version::taken(request, patched, asked.shown).await?;
     request.take_managers(&mut taken);
     if text(object, "resourceVersion").is_empty() {

@@ -4,7 +4,7 @@ mod follow;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use kinds::rbac::{Caller, GROUP, Index, Request, Verdict, Words, not_found};
+use kinds::rbac::{Caller, GROUP, Index, RequestAttributes, Verdict, Words, not_found};
 use model::Resource;
 use serde_json::json;
 
@@ -112,9 +112,9 @@ pub(crate) fn of(caller: &Identity) -> Caller<'_> {
     Caller { name: &caller.name, groups: &caller.groups }
 }
 
-fn request(question: Question<'_>) -> Request<'_> {
+fn request(question: Question<'_>) -> RequestAttributes<'_> {
     match question {
-        Question::Resource { verb, place } => Request::Resource {
+        Question::Resource { verb, place } => RequestAttributes::Resource {
             verb,
             group: &place.group,
             resource: &place.resource,
@@ -122,6 +122,6 @@ fn request(question: Question<'_>) -> Request<'_> {
             namespace: &place.namespace,
             name: &place.name,
         },
-        Question::Path { verb, path } => Request::Path { verb, path },
+        Question::Path { verb, path } => RequestAttributes::Path { verb, path },
     }
 }

@@ -76,7 +76,7 @@ impl Version {
     pub fn as_applied(&self) -> apply::Version<'_> {
         static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
         let structural = self.schema.structural();
-        let types = apply::Node::of_custom(structural.root(), structural.keeps_everything());
+        let types = apply::Node::of_custom(structural.root(), structural.preserves_unknown_fields());
         apply::Version { types, empty: &EMPTY, conversion: None }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use kinds::policies::{
-    Authorizer, Caller, Check, Decision, MatchedResource, RequestFacts, Resource, ResourceCheck, Target,
-    request_value,
+    Authorizer, Caller, Check, Decision, MatchAttributes, MatchedResource, RequestFacts, Resource,
+    ResourceCheck, request_value,
 };
 use tokio::sync::OnceCell;
 
@@ -91,8 +91,8 @@ fn as_resource(of: &Served) -> Resource<'_> {
 pub(in crate::admission) fn target<'t>(
     request: &'t Request<'_>,
     equivalents: &'t [MatchedResource<'t>],
-) -> Target<'t> {
-    Target {
+) -> MatchAttributes<'t> {
+    MatchAttributes {
         resource: view::named(&request.call.resource_type),
         equivalents,
         subresource: request.subresource(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kinds::apply::merge_configuration;
-use kinds::policies::{Binding, Change, Matched, MutatingPolicy, apply_operations};
+use kinds::policies::{Binding, Matched, MutatingPolicy, MutationResult, apply_operations};
 use model::error::{Denied, Error};
 use serde_json::Value;
 
@@ -199,19 +199,24 @@ impl Changing<'_, '_, '_> {
 }
 
 /// What a change makes of an object; nothing if it stays as it is.
-fn applied(resource: &Served, of: &Served, live: &Object, change: Change) -> Result<Option<Object>, String> {
+fn applied(
+    resource: &Served,
+    of: &Served,
+    live: &Object,
+    change: MutationResult,
+) -> Result<Option<Object>, String> {
     // A part whose type is of another group, such as a Scale: Kubernetes does not find the type.
     let is_foreign = of.group != resource.group;
     match change {
-        Change::Configuration(_) if is_foreign => Err(format!(
+        MutationResult::Configuration(_) if is_foreign => Err(format!(
             "error applying patch: failed to convert patch object to typed object: no corresponding type for {}, Kind={}",
             of.api_version(),
             of.kind
         )),
-        Change::Operations(_) if is_foreign && resource.custom.is_some() => {
+        MutationResult::Operations(_) if is_foreign && resource.custom.is_some() => {
             Err(format!("request to convert CR to an invalid group/version: {}", of.api_version()))
         }
-        Change::Configuration(mut config) => {
+        MutationResult::Configuration(mut config) => {
             let mut live = live.clone();
             let named: Vec<_> = ["apiVersion", "kind"].map(|key| (key, live.remove(key))).into();
             named.iter().for_each(|(key, _)| drop(config.remove(*key)));
@@ -222,7 +227,7 @@ fn applied(resource: &Served, of: &Served, live: &Object, change: Change) -> Res
             }
             Ok(Some(merged))
         }
-        Change::Operations(operations) => {
+        MutationResult::Operations(operations) => {
             let patched = apply_operations(&Value::Object(live.clone()), &operations)?;
             match patched {
                 Some(Value::Object(object)) => Ok(Some(object)),
