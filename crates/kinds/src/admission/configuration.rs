@@ -50,8 +50,10 @@ impl AdmissionConfiguration {
             let text = |field: &str| object::text(plugin, &[field]);
             let name = text("name");
             if !is_on(name) {
-                let warning =
-                    format!("admission plugin {} is not enabled; its configuration has no effect", quote(name));
+                let warning = format!(
+                    "admission plugin {} is not enabled; its configuration has no effect",
+                    quote(name)
+                );
                 configuration.warnings.push(warning);
                 continue;
             }
@@ -281,9 +283,7 @@ mod tests {
             ["admission plugin \"EventRateLimit\" is not enabled; its configuration has no effect"]
         );
         assert!(
-            with("{name: Priority, configuration: {}}")
-                .unwrap_err()
-                .ends_with("it takes no configuration")
+            with("{name: Priority, configuration: {}}").unwrap_err().ends_with("it takes no configuration")
         );
         let quota = "apiVersion: apiserver.config.k8s.io/v1, kind: ResourceQuotaConfiguration";
         assert!(with(&format!("{{name: ResourceQuota, configuration: {{{quota}}}}}")).is_ok());

@@ -196,7 +196,7 @@ impl Message<'_> {
         self.slots.truncate(base);
     }
 
-    /// Keys are usually sorted like fields, so each search starts behind the last match and wraps around.
+    /// Keys are usually sorted like fields, so each search starts at the last match; for an unsorted key it starts over.
     fn find(&mut self, of: &Type, base: usize, object: Json) {
         let fields = of.fields();
         let mut from = 0;

@@ -136,8 +136,8 @@ fn subject(line: &str) -> Value {
     }
 }
 
-/// Adds missing rules or subjects to a stored role or binding; `None` if none are missing or the object opted out.
-/// Additions of users are kept.
+/// Adds missing metadata, rules or subjects to a stored role or binding; `None` if none are missing or the object opted
+/// out. Additions of users are kept.
 pub fn reconciled(stored: &Value, wanted: &Value) -> Option<Value> {
     let of = |object: &Value, key: &str| object["metadata"][key].as_object().cloned().unwrap_or_default();
     if of(stored, "annotations").get(AUTOUPDATE).and_then(Value::as_str) == Some("false") {

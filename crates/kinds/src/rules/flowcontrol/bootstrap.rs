@@ -17,7 +17,7 @@ enum FlowSubject {
 /// The resources or URLs of a FlowSchema.
 enum FlowRequests {
     Everything,
-    /// URLs, with the verbs get and head.
+    /// Nonresource URLs, with the verb `get`.
     Urls(&'static [&'static str]),
     /// Verbs, group, resources, and whether cluster-scoped ones match, too.
     Resources(&'static [(&'static [&'static str], &'static str, &'static [&'static str], bool)]),

@@ -79,7 +79,7 @@ fn changed_completions(new: &Object, old: &Object) -> Option<FieldError> {
     })
 }
 
-/// The template may change only while the Job is suspended, and only in its scheduling directives.
+/// The template may change only before a suspended Job starts, and only in its scheduling directives.
 fn changed_template(new: &Object, old: &Object) -> Option<FieldError> {
     let template = |object| map_at(object, &["spec", "template"]);
     let (new_template, old_template) = (template(new)?, template(old)?);

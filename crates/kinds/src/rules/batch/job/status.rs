@@ -243,7 +243,7 @@ impl StatusUpdate<'_> {
         errors
     }
 
-    /// Reports a `SuccessCriteriaMet` condition without a success policy, and the reverse.
+    /// Reports `SuccessCriteriaMet` beside a failure, and a missing one beside `Complete` with a success policy.
     fn bad_success(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let is_met = self.is("SuccessCriteriaMet");
@@ -306,7 +306,7 @@ impl StatusUpdate<'_> {
         errors
     }
 
-    /// Whether the `Suspended` condition is false.
+    /// Whether the `Suspended` condition changes from true to false.
     fn is_resumed(&self) -> bool {
         let is_false = items(self.new, &["status", "conditions"]).iter().any(|item| {
             let field = |field: &str| item.get(field).and_then(Value::as_str);
