@@ -47,7 +47,7 @@ fn play(uid: &str, version: &str) -> (Vec<(String, Value)>, crate::Answers) {
 }
 
 #[test]
-fn later_requests_use_what_earlier_answers_said() {
+fn later_requests_use_values_of_earlier_answers() {
     let uid = "11111111-2222-4333-8444-555555555555";
     let (sent, _) = play(uid, "7");
     let paths: Vec<&str> = sent.iter().map(|(path, _)| path.as_str()).collect();

@@ -13,7 +13,7 @@ use tasks::TaskFailure;
 
 use crate::types::{Change, ClockState, Error, ListQuery, Page, Stored, Write, Written};
 
-/// The writes of one caller, and what they require: all of them happen, or none.
+/// The writes and requirements of one caller: all of them happen, or none.
 pub type Transaction = Vec<Write>;
 
 /// A database that holds the log and the heads.
@@ -22,8 +22,8 @@ pub trait Engine: Send + Sync + 'static {
     /// The clock as it is now.
     async fn clock(&self) -> Result<ClockState, Error>;
 
-    /// One object, as of now or as of an older revision. [`Error::Expired`] and [`Error::Future`] where `at` is outside of
-    /// what is kept.
+    /// One object, as of now or as of an older revision. [`Error::Expired`] and [`Error::Future`] if `at` is
+    /// outside of the kept history.
     async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error>;
 
     /// A page of objects in key order; see [`ListQuery`] and [`Page`]. `at` is checked as in [`Engine::get`].
@@ -53,9 +53,9 @@ pub trait Engine: Send + Sync + 'static {
     /// Counted with each commit and each sweep, never measured.
     async fn history_bytes(&self) -> Result<u64, Error>;
 
-    /// One step of compaction, in one small transaction: raises the mark to `through` if it is below, then removes what no
-    /// reader at or above the mark can see, for at most `limit` revisions. Of several servers one sweeps at a time.
-    /// [`Error::Future`] where `through` is ahead of the clock.
+    /// One step of compaction, in one small transaction: raises the mark to `through` if it is below, then
+    /// removes the versions that no reader at or above the mark can see, for at most `limit` revisions. Of
+    /// several servers one sweeps at a time. [`Error::Future`] if `through` is ahead of the clock.
     async fn compact(&self, through: Revision, limit: u64) -> Result<Sweep, Error>;
 
     /// Advances the clock to `to`, or by one revision if it is there already, and moves the compaction mark

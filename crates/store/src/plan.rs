@@ -130,7 +130,7 @@ pub fn target_letter(target: Target) -> &'static str {
     }
 }
 
-/// Decides a batch: later transactions see what earlier ones did, and one that fails leaves no trace.
+/// Decides a batch: later transactions see the effects of earlier ones, and one that fails leaves no trace.
 ///
 /// `heads` holds the heads of all [`wanted`] keys that have one; `clock` is the newest committed revision.
 pub fn plan(batch: Vec<Transaction>, heads: HashMap<ObjectKey, Head>, clock: Revision) -> BatchPlan {

@@ -1,4 +1,4 @@
-//! The dependency graph: a crate imports what this table allows, and nothing else.
+//! The dependency graph: a crate imports only the crates in this table.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -125,7 +125,7 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn crates_import_only_what_the_table_allows() {
+fn crates_import_only_the_allowed_crates() {
     let manifests = manifests();
     let members: BTreeSet<_> = manifests.iter().map(|(name, _)| name.as_str()).collect();
     let mut offences = Vec::new();

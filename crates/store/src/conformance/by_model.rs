@@ -279,7 +279,7 @@ async fn check(factory: Factory, ring_events: usize, steps: Vec<Operation>) -> R
     Ok(())
 }
 
-pub(super) async fn random_operations_do_what_a_plain_model_does(factory: Factory) {
+pub(super) async fn random_operations_match_a_plain_model(factory: Factory) {
     let handle = Handle::current();
     let run = move || {
         let config =

@@ -212,6 +212,6 @@ cases! { $
         queued_writes_are_committed_before_closing,
     ]
     by_model: [
-        random_operations_do_what_a_plain_model_does,
+        random_operations_match_a_plain_model,
     ]
 }

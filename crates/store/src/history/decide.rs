@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_starts_finds_a_database_that_moved_while_nobody_looked() {
+    fn a_starting_server_detects_a_database_that_moved_meanwhile() {
         assert_eq!(decide(None, &found()), Verdict::Same);
         let promoted = Identity { timeline: Some(3), ..HOME };
         assert_eq!(decide(None, &ObservedHistory { identity: promoted, ..found() }), lost(260));

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_postgres_takes_is_a_key() {
+    fn only_texts_that_postgres_accepts_are_keys() {
         let resource = model::Resource::new("", "pods");
         assert!(is_storable(&ObjectKey::new(&resource, "ns", "name")));
         assert!(!is_storable(&ObjectKey::new(&resource, "ns", "a\0b")));

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn memory_grows_with_what_arrives_and_not_with_what_is_announced() {
+    async fn memory_grows_with_received_bytes_and_not_with_the_announced_length() {
         let (mut ours, theirs) = tokio::io::duplex(1 << 20);
         let mut frames = Frames::new(theirs);
         let length = u32::try_from(MAX_BYTES).unwrap();

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_commit_of_another_connection_is_heard_whoever_is_announced_last() {
+    async fn a_commit_of_another_connection_is_announced_in_any_order() {
         let shared = Shared::new(Arc::new(Sqlite::in_memory().unwrap()));
         let (mut a, mut b) = (shared.listen(), shared.listen());
         for feed in [&a, &b] {

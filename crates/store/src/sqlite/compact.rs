@@ -55,7 +55,7 @@ fn sweep(tx: &Tx<'_>, from: i64, to: i64) -> Result<i64, Error> {
         )
         .map_err(unavailable)?;
     let mut rows = scan.query([from, to]).map_err(unavailable)?;
-    // All are read before the first is deleted: a change of this range may be what a later one of it replaced.
+    // All are read before the first is deleted: a later change of this range may have replaced an earlier one.
     let mut replaced = Vec::new();
     let mut deletions = Vec::new();
     while let Some(row) = rows.next().map_err(unavailable)? {

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_refused_with_what_to_do() {
+    fn a_newer_version_is_refused_with_a_remedy() {
         let mut newer = of_version(STEPS.len());
         newer.pragma_update(None, "user_version", (STEPS.len() + 1).to_string()).unwrap();
         let error = migrate(&mut newer, "state.db").unwrap_err();

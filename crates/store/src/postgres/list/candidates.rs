@@ -1,5 +1,5 @@
 //! The statements of a list. Each is put together from a few fixed pieces, so there are some dozens of them, each prepared
-//! once per session; what a client sends is never part of the text.
+//! once per session; input of clients is never part of the text.
 
 use model::Revision;
 use model::selector::{Requirement, Test};
