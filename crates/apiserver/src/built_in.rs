@@ -45,7 +45,7 @@ fn of_table(table: &'static [Version]) -> Vec<ResourceType> {
 }
 
 fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
-    let has_status = row.subresources.iter().any(|part| part.name == "status");
+    let has_status = row.subresources.iter().any(|entry| entry.name == "status");
     let rules = kinds::rules(of.group, row.kind).unwrap_or_else(|| kinds::plain_rules(has_status));
     let type_id = schema::builtin()
         .by_kind(of.group, of.version, row.kind)
@@ -56,11 +56,13 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.namespaced = row.namespaced;
     resource_type.verbs = verbs(row.verbs);
     // Parts without rules cannot be served.
-    let is_served = |part: &&Part| {
-        part.name == "scale" || nodes::lead_to(of.group, part.name) || rules.subresource(part.name).is_some()
+    let is_served = |entry: &&Part| {
+        entry.name == "scale"
+            || nodes::lead_to(of.group, entry.name)
+            || rules.subresource(entry.name).is_some()
     };
-    let parts = row.subresources.iter().filter(is_served);
-    resource_type.subresources = parts.map(subresource).collect();
+    let served = row.subresources.iter().filter(is_served);
+    resource_type.subresources = served.map(subresource).collect();
     resource_type.stored_as = row.stored_as.map(|(group, version)| StoredAs {
         group: group.to_owned(),
         version: version.to_owned(),
@@ -95,12 +97,12 @@ pub(crate) fn alone(group: &'static str, kind: &'static str) -> ResourceType {
     alone
 }
 
-fn subresource(part: &Part) -> Subresource {
+fn subresource(entry: &Part) -> Subresource {
     let text = str::to_owned;
     Subresource {
-        name: text(part.name),
-        kind: part.kind.map(|(group, version, kind)| (text(group), text(version), text(kind))),
-        verbs: verbs(part.verbs),
+        name: text(entry.name),
+        kind: entry.kind.map(|(group, version, kind)| (text(group), text(version), text(kind))),
+        verbs: verbs(entry.verbs),
     }
 }
 
@@ -157,7 +159,7 @@ impl Strategy for BuiltIn {
         self.rules.allocate.map_or(Ok(()), |allocate| allocate(new, old, pool))
     }
 
-    fn claims(&self, object: &Object) -> BTreeSet<Claim> {
+    fn allocations(&self, object: &Object) -> BTreeSet<Claim> {
         (self.rules.claims)(object)
     }
 
@@ -177,7 +179,7 @@ impl Strategy for BuiltIn {
 
     fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
         match self.rules.subresource(subresource) {
-            Some(part) => (part.prepare_update)(new, old),
+            Some(entry) => (entry.prepare_update)(new, old),
             None => (self.rules.prepare_update)(new, old),
         }
     }
@@ -189,7 +191,7 @@ impl Strategy for BuiltIn {
     fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Verdict {
         let mut errors = self.finalizers(new);
         errors.extend(match self.rules.subresource(subresource) {
-            Some(part) => (part.validate_update)(new, old),
+            Some(entry) => (entry.validate_update)(new, old),
             None => (self.rules.validate_update)(new, old),
         });
         errors.into()
@@ -231,7 +233,7 @@ impl Strategy for BuiltIn {
         Some((schema::builtin(), self.type_id))
     }
 
-    fn parts(&self) -> Node<'_> {
+    fn field_ownership(&self) -> Node<'_> {
         Node::of_type(schema::builtin(), self.type_id)
     }
 

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_say_whether_they_take_it() {
+    fn accept_encoding_decides_about_gzip() {
         for value in ["gzip", "deflate, gzip;q=0.5", "GZIP", "br,gzip"] {
             assert!(is_wanted(&asks(value)), "{value}");
         }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_breaks_stays_broken() {
+    async fn a_broken_stream_stays_broken_when_compressed() {
         for length in [1, 200] {
             let mut chunks: Vec<_> = vec![Ok(Bytes::from(vec![b'x'; 1024])); length]
                 .into_iter()

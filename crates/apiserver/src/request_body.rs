@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_sends_a_little_too_much_may_end_and_hear_that() {
+    async fn a_body_slightly_over_the_limit_is_read_to_its_end_and_refused() {
         let limits = Limits { body_bytes: 4, ..Limits::default() };
         for (pieces, left) in [(3, 0), (8, 1)] {
             let mut rest = (0..pieces).map(|_| Ok::<_, String>(Frame::data(Bytes::from("1234"))));

@@ -12,10 +12,10 @@ const CUT: usize = 256;
 
 /// The warnings of one request, in order, each once. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Warnings(Arc<Mutex<Collected>>);
+pub(crate) struct Warnings(Arc<Mutex<WarningList>>);
 
 #[derive(Default)]
-struct Collected {
+struct WarningList {
     texts: Vec<String>,
     /// Characters of all of them, as they are shown.
     shown: usize,
@@ -43,7 +43,7 @@ impl Warnings {
     }
 }
 
-impl Collected {
+impl WarningList {
     fn add(&mut self, text: String) {
         let is_full = self.are_cut && self.shown >= TOTAL;
         if text.is_empty() || is_full || self.texts.contains(&text) {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_told_once_and_quoted() {
+    fn each_warning_is_sent_once_and_quoted() {
         assert_eq!(
             headers(&["b", "a \"\\ é", "", "b", "line\nfeed"]),
             ["299 - \"b\"", r#"299 - "a \"\\ é""#]
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_cut_and_then_left_out() {
+    fn many_warnings_are_truncated_then_dropped() {
         let (long, short) = ("x".repeat(4000), "y".repeat(96));
         assert_eq!(headers(&[&long, &short]).concat().len(), 4096 + 2 * 8);
         let cut = headers(&[&long, &short, "z"]);

@@ -3,10 +3,10 @@
 //! A write goes through two phases: first plugins change the object, each seeing what those before it did; after validation
 //! plugins look at what will be written. Which plugins have something to say about a resource is decided once per resource type.
 
+mod attributes;
 mod chain;
-pub(crate) mod follow;
+pub(crate) mod informers;
 mod plugins;
-mod request;
 mod switches;
 mod webhooks;
 
@@ -15,8 +15,8 @@ use model::error::Error;
 
 pub use switches::{PLUGINS, Switches, UnknownPlugins};
 
-pub(crate) use chain::{Admission, Plan};
-pub(crate) use request::Request;
+pub(crate) use attributes::AdmissionAttributes;
+pub(crate) use chain::{Admission, ResourcePlugins};
 
 use crate::registry::{Object, ResourceType};
 
@@ -46,14 +46,14 @@ impl Operation {
 
 /// What a plugin may be asked about: all that is known before there is a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct AdmissionTarget<'a> {
     pub resource_type: &'a ResourceType,
     /// Empty for the object itself.
     pub subresource: &'a str,
     pub operation: Operation,
 }
 
-impl Target<'_> {
+impl AdmissionTarget<'_> {
     /// Whether it is about this resource, or this part of it (`""` for the object itself).
     pub fn is(&self, group: &str, plural: &str, subresource: &str) -> bool {
         let of = self.resource_type;
@@ -91,14 +91,14 @@ impl Phases {
 }
 
 /// A decision, or the work that leads to one.
-pub(crate) enum Step<'a> {
+pub(crate) enum PluginResult<'a> {
     /// Decided at once.
     Done(Result<(), Error>),
     /// Decided after something was read or asked.
     Later(BoxFuture<'a, Result<(), Error>>),
 }
 
-impl<'a> Step<'a> {
+impl<'a> PluginResult<'a> {
     /// Nothing to say.
     pub const OK: Self = Self::Done(Ok(()));
 
@@ -119,7 +119,7 @@ impl<'a> Step<'a> {
 /// One rule of admission, with a name by which it is switched on and off.
 pub(crate) trait Plugin: Send + Sync {
     /// In which phases it wants to be asked about this. Called once for each resource type, never per request.
-    fn handles(&self, target: Target<'_>) -> Phases;
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases;
 
     /// Whether it is asked about connections as well, where [`Plugin::handles`] says so.
     fn connects(&self) -> bool {
@@ -127,12 +127,20 @@ pub(crate) trait Plugin: Send + Sync {
     }
 
     /// Changes the object, or refuses it. There is none where one is deleted.
-    fn admit<'a>(&'a self, _request: &'a Request<'_>, _object: Option<&'a mut Object>) -> Step<'a> {
-        Step::OK
+    fn admit<'a>(
+        &'a self,
+        _request: &'a AdmissionAttributes<'_>,
+        _object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
+        PluginResult::OK
     }
 
     /// Refuses what would be written. There is no object where one is deleted.
-    fn validate<'a>(&'a self, _request: &'a Request<'_>, _object: Option<&'a Object>) -> Step<'a> {
-        Step::OK
+    fn validate<'a>(
+        &'a self,
+        _request: &'a AdmissionAttributes<'_>,
+        _object: Option<&'a Object>,
+    ) -> PluginResult<'a> {
+        PluginResult::OK
     }
 }

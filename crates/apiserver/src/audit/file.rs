@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::old::Old;
+use super::rotation::RotatedFiles;
 
 /// Megabytes of a file for which no other limit is given, as many as kube-apiserver takes.
 const DEFAULT_MEGABYTES: u64 = 100;
@@ -30,7 +30,7 @@ pub struct Rotation {
 pub(super) struct File {
     path: PathBuf,
     megabytes: u64,
-    old: Old,
+    old: RotatedFiles,
     file: fs::File,
     length: u64,
     has_rotated: bool,
@@ -43,7 +43,7 @@ impl File {
         }
         let file = at_the_end(path)?;
         let length = file.metadata()?.len();
-        let (path, old) = (path.to_owned(), Old::new(path, rotation));
+        let (path, old) = (path.to_owned(), RotatedFiles::new(path, rotation));
         // There may be something to tidy up from the last time.
         Ok(Self { path, megabytes: rotation.megabytes, old, file, length, has_rotated: true })
     }
@@ -77,7 +77,7 @@ impl File {
     }
 
     /// The old files, where there may be something to do about them.
-    pub fn untidy(&mut self) -> Option<Old> {
+    pub fn pending_cleanup(&mut self) -> Option<RotatedFiles> {
         std::mem::take(&mut self.has_rotated).then(|| self.old.clone())
     }
 }
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_put_aside_and_no_line_is_cut() {
+    fn a_full_file_is_rotated_and_no_line_is_split() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
         let rotation = Rotation { megabytes: 1, files: 1, compress: true, ..Rotation::default() };
         let mut file = File::open(&path, rotation).unwrap();
-        assert!(file.untidy().is_some() && file.untidy().is_none());
+        assert!(file.pending_cleanup().is_some() && file.pending_cleanup().is_none());
         file.write(&[line(b'a'), line(b'b')].concat()).unwrap();
-        file.untidy().unwrap().tidy(Timestamp::now()).unwrap();
+        file.pending_cleanup().unwrap().clean_up(Timestamp::now()).unwrap();
         let found = names(folder.path());
         assert!(found[0].starts_with("audit-20") && found[0].ends_with(".log.gz"), "{found:?}");
         let mut text = Vec::new();
@@ -137,7 +137,7 @@ mod tests {
         drop(file);
         let mut file = File::open(&path, rotation).unwrap();
         file.write(&line(b'c')).unwrap();
-        file.untidy().unwrap().tidy(Timestamp::now()).unwrap();
+        file.pending_cleanup().unwrap().clean_up(Timestamp::now()).unwrap();
         assert_eq!(names(folder.path()).len(), 2, "the older one is gone");
         assert!(fs::read(&path).unwrap() == line(b'c'));
         file.write(&[line(b'd'), vec![b'e'; 2 << 20], line(b'f')].concat()).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_goes_and_what_is_not_ours_stays() {
+    fn expired_files_are_deleted_and_foreign_files_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let others = [
             "audit-2000-01-01T00-00-00.000.txt",
@@ -159,7 +159,7 @@ mod tests {
             fs::write(folder.path().join(name), "x").unwrap();
         }
         let rotation = Rotation { days: 1, ..Rotation::default() };
-        Old::new(&folder.path().join("audit.log"), rotation).tidy(Timestamp::now()).unwrap();
+        RotatedFiles::new(&folder.path().join("audit.log"), rotation).clean_up(Timestamp::now()).unwrap();
         assert_eq!(names(folder.path()), others);
     }
 }

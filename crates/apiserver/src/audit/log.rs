@@ -14,7 +14,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::file::{File, Rotation};
-use super::old::Old;
+use super::rotation::RotatedFiles;
 
 /// Bytes that may wait for the disk before requests wait for it.
 const ROOM: usize = 4 << 20;
@@ -131,7 +131,7 @@ impl Log {
     }
 
     /// Writes lines as they come, for ever.
-    pub(crate) async fn keep(self: Arc<Self>) {
+    pub(crate) async fn run(self: Arc<Self>) {
         let mut tidying = JoinSet::new();
         loop {
             self.bell.notified().await;
@@ -141,10 +141,10 @@ impl Log {
             // Nobody waits until old files are compressed; two at once would get in each other's way.
             tidying.try_join_next().and_then(tasks::propagate);
             if tidying.is_empty()
-                && let Some(old) = self.untidy()
+                && let Some(old) = self.pending_cleanup()
             {
                 tidying.spawn_blocking(move || {
-                    if let Err(error) = old.tidy(Timestamp::now()) {
+                    if let Err(error) = old.clean_up(Timestamp::now()) {
                         tracing::warn!(%error, "old files of the audit log cannot be tidied up");
                     }
                 });
@@ -177,10 +177,10 @@ impl Log {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    fn untidy(&self) -> Option<Old> {
+    fn pending_cleanup(&self) -> Option<RotatedFiles> {
         match &mut *self.out.lock().unwrap_or_else(PoisonError::into_inner) {
             Out::Standard => None,
-            Out::File(file) => file.untidy(),
+            Out::File(file) => file.pending_cleanup(),
         }
     }
 

@@ -2,10 +2,10 @@
 //!
 //! What is logged of a request is decided by [`kinds::audit`]. Where there is no log, a request has no [`Trail`], and pays nothing.
 
-mod answer;
 mod file;
 mod log;
-mod old;
+mod response;
+mod rotation;
 mod source;
 mod trail;
 

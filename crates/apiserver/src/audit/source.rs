@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_in_the_order_of_the_way() {
+    fn source_addresses_are_in_hop_order() {
         let of = |forwarded: &str, real: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("x-forwarded-for", forwarded.parse().unwrap());
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut() {
+    fn a_long_user_agent_is_truncated() {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, "a".repeat(AGENT + 1).parse().unwrap());
         assert_eq!(agent(&headers), format!("{}...TRUNCATED", "a".repeat(AGENT)));

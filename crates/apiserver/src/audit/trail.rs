@@ -11,12 +11,12 @@ use kinds::audit::{
 use model::error::Error;
 use serde_json::{Value, json};
 
-use super::answer::{Observed, said};
 use super::log::{Mode, Written, settled};
+use super::response::{AuditedStream, response_object};
 use super::{Audit, source};
 use crate::auth::{Decision, Identity};
 use crate::body::Body;
-use crate::pipeline::{Target, named_by_selector};
+use crate::pipeline::{RequestInfo, named_by_selector};
 use crate::request::path::ResourcePath;
 use crate::request::query::Query;
 use crate::request::verb::Verb;
@@ -27,11 +27,11 @@ pub(crate) const ID: &str = "audit-id";
 
 /// What the log knows of a request. Clones share it; its last event is written when the last of them goes. None where nothing is logged.
 #[derive(Clone, Default)]
-pub(crate) struct Trail(Option<Arc<Entry>>);
+pub(crate) struct Trail(Option<Arc<TrailState>>);
 
-struct Entry {
+struct TrailState {
     audit: Arc<Audit>,
-    kind: Kind,
+    kind: ResponseKind,
     /// Set once it is known who asks.
     extent: OnceLock<Extent>,
     event: Mutex<Event>,
@@ -41,7 +41,7 @@ struct Entry {
 
 /// What has to be known of a request to know what its answer is to the log.
 #[derive(Clone, Copy, Default)]
-struct Kind {
+struct ResponseKind {
     /// Its answer goes on for long, and so has two events.
     is_long: bool,
     /// Its answer is no object.
@@ -57,7 +57,7 @@ impl Trail {
     pub fn begin<B>(
         audit: Option<&Arc<Audit>>,
         request: &Request<B>,
-        target: &Result<Target, Error>,
+        info: &Result<RequestInfo, Error>,
     ) -> Self {
         let Some(audit) = audit else { return Self::default() };
         let headers = request.headers();
@@ -70,35 +70,35 @@ impl Trail {
             received: time(),
             ..Event::default()
         };
-        let kind = match target {
-            Ok(Target::Resource { verb, place }) => {
+        let kind = match info {
+            Ok(RequestInfo::Resource { verb, path }) => {
                 event.verb = verb.to_string();
                 let query = Query::parse(request.uri().query().unwrap_or(""));
-                let named = named_by_selector(*verb, place, &query);
-                event.object = Some(reference(named.as_ref().unwrap_or(place)));
-                Kind::of(*verb, place)
+                let named = named_by_selector(*verb, path, &query);
+                event.object = Some(reference(named.as_ref().unwrap_or(path)));
+                ResponseKind::of(*verb, path)
             }
-            Ok(Target::Impossible { verb, place }) => {
+            Ok(RequestInfo::UnsupportedMethod { verb, path }) => {
                 event.verb = (*verb).to_owned();
-                event.object = Some(reference(place));
-                Kind::default()
+                event.object = Some(reference(path));
+                ResponseKind::default()
             }
-            Ok(Target::Plain { method, path }) => {
+            Ok(RequestInfo::Plain { method, path }) => {
                 event.verb.clone_from(method);
                 let is_discovery = ["/api", "/apis"].iter().any(|root| path.starts_with(root));
-                Kind { is_opaque: !is_discovery, ..Kind::default() }
+                ResponseKind { is_opaque: !is_discovery, ..ResponseKind::default() }
             }
-            Ok(Target::Mounted { method, .. }) => {
+            Ok(RequestInfo::Mounted { method, .. }) => {
                 event.verb.clone_from(method);
-                Kind { is_opaque: true, is_mounted: true, ..Kind::default() }
+                ResponseKind { is_opaque: true, is_mounted: true, ..ResponseKind::default() }
             }
             Err(_) => {
                 event.verb = request.method().as_str().to_lowercase();
-                Kind { is_opaque: true, ..Kind::default() }
+                ResponseKind { is_opaque: true, ..ResponseKind::default() }
             }
         };
         let (extent, event, last) = (OnceLock::new(), Mutex::new(event), Mutex::default());
-        Self(Some(Arc::new(Entry { audit: Arc::clone(audit), kind, extent, event, last })))
+        Self(Some(Arc::new(TrailState { audit: Arc::clone(audit), kind, extent, event, last })))
     }
 
     /// Now it is known who asks: what the policy says of that holds. Waits until the log keeps up.
@@ -106,14 +106,14 @@ impl Trail {
     /// # Errors
     /// In the mode `blocking-strict`: the first event could not be written.
     pub async fn identify(&self, caller: &Identity) -> Result<(), Error> {
-        let Some(entry) = &self.0 else { return Ok(()) };
-        entry.event().user = user(caller);
-        if entry.extent().level == Level::None {
+        let Some(state) = &self.0 else { return Ok(()) };
+        state.event().user = user(caller);
+        if state.extent().level == Level::None {
             return Ok(());
         }
-        entry.audit.log.room().await;
-        entry.write(Stage::RequestReceived);
-        if entry.audit.log.mode() == Mode::BlockingStrict && !settled(entry.take_last()).await {
+        state.audit.log.room().await;
+        state.write(Stage::RequestReceived);
+        if state.audit.log.mode() == Mode::BlockingStrict && !settled(state.take_last()).await {
             return Err(Error::internal("failed to store audit event"));
         }
         Ok(())
@@ -121,24 +121,24 @@ impl Trail {
 
     /// Adds the last event of a request whose response is complete.
     pub(super) fn complete(&self) {
-        if let Some(entry) = &self.0 {
-            entry.complete();
+        if let Some(state) = &self.0 {
+            state.complete();
         }
     }
 
     /// Adds the last event where the response is there as a whole, and waits until it is in the file: the response ends behind it.
     /// A response that is streamed does that at its end.
     pub async fn settle(&self, is_whole: bool) {
-        let Some(entry) = &self.0 else { return };
+        let Some(state) = &self.0 else { return };
         if is_whole {
-            entry.complete();
-            settled(entry.take_last()).await;
+            state.complete();
+            settled(state.take_last()).await;
         }
     }
 
     /// Resolves when the last event is in the file.
     pub(super) fn take_last(&self) -> Option<Written> {
-        self.0.as_ref().and_then(|entry| entry.take_last())
+        self.0.as_ref().and_then(|state| state.take_last())
     }
 
     /// Whoever asks acts as somebody else.
@@ -169,13 +169,13 @@ impl Trail {
 
     /// How much of the request is logged.
     pub fn level(&self) -> Level {
-        self.0.as_ref().map_or(Level::None, |entry| entry.extent().level)
+        self.0.as_ref().map_or(Level::None, |state| state.extent().level)
     }
 
     /// What was sent; its metadata may say what the path does not, such as the name of a new object.
     pub fn sent(&self, metadata: Option<&Value>, object: impl FnOnce() -> Value) {
-        let Some(entry) = &self.0 else { return };
-        let omits_managers = entry.extent().omits_managers;
+        let Some(state) = &self.0 else { return };
+        let omits_managers = state.extent().omits_managers;
         self.visit(|event| {
             if let (Some(reference), Some(metadata)) = (&mut event.object, metadata) {
                 reference.complete(metadata);
@@ -187,57 +187,57 @@ impl Trail {
 
     /// An answer on its way to the client, not compressed yet.
     pub async fn answered(&self, response: Response<Body>) -> Response<Body> {
-        let Some(entry) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return response };
+        let Some(state) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return response };
         let (head, body) = response.into_parts();
-        let is_shown = self.level() == Level::RequestResponse && !entry.kind.is_opaque;
-        entry.event().status = Some(json!({"metadata": {}, "code": head.status.as_u16()}));
+        let is_shown = self.level() == Level::RequestResponse && !state.kind.is_opaque;
+        state.event().status = Some(json!({"metadata": {}, "code": head.status.as_u16()}));
         // Only its response tells whether a product streams.
-        let is_long = entry.kind.is_long || entry.kind.is_mounted && !body.is_whole();
+        let is_long = state.kind.is_long || state.kind.is_mounted && !body.is_whole();
         let body = match body {
             Body::Full(bytes) => {
-                if is_shown || entry.kind.may_be_status {
-                    self.note_response(said(&head.headers, &bytes));
+                if is_shown || state.kind.may_be_status {
+                    self.note_response(response_object(&head.headers, &bytes));
                 }
                 Body::Full(bytes)
             }
             chunks => {
                 let headers = is_shown.then(|| head.headers.clone());
-                Body::stream(Observed::new(chunks, headers, self.clone()))
+                Body::stream(AuditedStream::new(chunks, headers, self.clone()))
             }
         };
         if is_long {
-            entry.write(Stage::ResponseStarted);
-            settled(entry.take_last()).await;
+            state.write(Stage::ResponseStarted);
+            settled(state.take_last()).await;
         }
         Response::from_parts(head, body)
     }
 
     /// A request that came to nothing, and the code that the client is told.
     pub fn failed(&self, error: &Error, code: u16) {
-        let Some(entry) = &self.0 else { return };
-        let is_anonymous = entry.extent.get().is_none();
-        if entry.extent().level == Level::None {
+        let Some(state) = &self.0 else { return };
+        let is_anonymous = state.extent.get().is_none();
+        if state.extent().level == Level::None {
             return;
         }
         match error {
-            Error::NoSuchPage => entry.event().status = Some(json!({"metadata": {}, "code": code})),
+            Error::NoSuchPage => state.event().status = Some(json!({"metadata": {}, "code": code})),
             // The client gets no `Status`, so the log shows none as the response.
-            _ if entry.kind.is_mounted => entry.event().status = Some(summary(&error.status(), code.into())),
+            _ if state.kind.is_mounted => state.event().status = Some(summary(&error.status(), code.into())),
             _ => self.note_response(Some(error.status())),
         }
         // Nobody was let in: this is all that there is to say.
-        if is_anonymous || entry.kind.is_long {
-            entry.write(Stage::ResponseStarted);
+        if is_anonymous || state.kind.is_long {
+            state.write(Stage::ResponseStarted);
         }
         if is_anonymous {
-            entry.event().level = Level::None;
+            state.event().level = Level::None;
         }
     }
 
     /// The answer panicked on its way: nothing more is said of it.
     pub(super) fn panicked(&self) {
-        if let Some(entry) = &self.0 {
-            entry.panicked();
+        if let Some(state) = &self.0 {
+            state.panicked();
         }
     }
 
@@ -248,45 +248,46 @@ impl Trail {
     }
 
     /// What was answered.
-    pub(super) fn note_response(&self, said: Option<Value>) {
-        let Some(said) = said else { return };
-        let Some(entry) = &self.0 else { return };
-        let omits_managers = entry.extent().omits_managers;
+    pub(super) fn note_response(&self, response_object: Option<Value>) {
+        let Some(response_object) = response_object else { return };
+        let Some(state) = &self.0 else { return };
+        let omits_managers = state.extent().omits_managers;
         self.visit(|event| {
-            if said["kind"] == "Status" {
+            if response_object["kind"] == "Status" {
                 let code = event.status.as_ref().map_or(Value::Null, |status| status["code"].clone());
-                event.status = Some(summary(&said, code));
+                event.status = Some(summary(&response_object, code));
             }
             if event.level == Level::RequestResponse {
-                event.response = Some(if omits_managers { without_managers(said) } else { said });
+                event.response =
+                    Some(if omits_managers { without_managers(response_object) } else { response_object });
             }
         });
     }
 
     /// The name of the request, for the head of its answer.
     pub fn id(&self) -> Option<HeaderValue> {
-        let entry = self.0.as_ref()?;
-        HeaderValue::from_str(&entry.event().id).ok()
+        let state = self.0.as_ref()?;
+        HeaderValue::from_str(&state.event().id).ok()
     }
 
     fn visit(&self, change: impl FnOnce(&mut Event)) {
-        if let Some(entry) = self.0.as_ref().filter(|entry| entry.extent().level != Level::None) {
-            change(&mut entry.event());
+        if let Some(state) = self.0.as_ref().filter(|state| state.extent().level != Level::None) {
+            change(&mut state.event());
         }
     }
 }
 
-impl Kind {
-    fn of(verb: Verb, place: &ResourcePath) -> Self {
-        let is_long = verb == Verb::Watch || nodes::lead_to(&place.group, &place.subresource);
+impl ResponseKind {
+    fn of(verb: Verb, path: &ResourcePath) -> Self {
+        let is_long = verb == Verb::Watch || nodes::lead_to(&path.group, &path.subresource);
         let is_done =
-            matches!(place.subresource.as_str(), "binding" | "eviction") || place.resource == "bindings";
+            matches!(path.subresource.as_str(), "binding" | "eviction") || path.resource == "bindings";
         let may_be_status = verb == Verb::Delete || is_done;
         Self { is_long, is_opaque: is_long, may_be_status, is_mounted: false }
     }
 }
 
-impl Entry {
+impl TrailState {
     /// What is logged of the request; asked for before it is known who asks, it is what is logged of nobody's.
     fn extent(&self) -> Extent {
         *self.extent.get_or_init(|| {
@@ -358,7 +359,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for TrailState {
     /// The last event of a request, whatever ends it.
     fn drop(&mut self) {
         if self.is_over() {
@@ -400,14 +401,14 @@ fn user(identity: &Identity) -> User {
     }
 }
 
-fn reference(place: &ResourcePath) -> ObjectReference {
+fn reference(path: &ResourcePath) -> ObjectReference {
     ObjectReference {
-        resource: place.resource.clone(),
-        namespace: place.namespace.clone(),
-        name: place.name.clone(),
-        api_group: place.group.clone(),
-        api_version: place.version.clone(),
-        subresource: place.subresource.clone(),
+        resource: path.resource.clone(),
+        namespace: path.namespace.clone(),
+        name: path.name.clone(),
+        api_group: path.group.clone(),
+        api_version: path.version.clone(),
+        subresource: path.subresource.clone(),
         ..ObjectReference::default()
     }
 }

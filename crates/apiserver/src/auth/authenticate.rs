@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reloaded_token_file_counts_from_the_next_request_on() {
+    async fn a_reloaded_token_file_applies_to_the_next_request() {
         let (updater, tokens) = process::reload::Updater::new(Vec::new());
         let authentication = Authentication::following(tokens);
         let identified = || identified(authentication.clone(), Some("Bearer secret"));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_credentials_may_be_enough_for_some_paths_only() {
+    async fn anonymous_access_may_be_limited_to_some_paths() {
         let authentication = authentication().with_anonymous_at(vec!["/livez".to_owned()]);
         let anonymous = Identity::anonymous();
         assert_eq!(authentication.lets_in(&anonymous, "/livez"), Ok(()));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_credentials_are_anonymous_where_that_is_allowed() {
+    async fn requests_without_credentials_are_anonymous_if_allowed() {
         // Other schemes mean nothing here, as they mean nothing to Kubernetes.
         for text in [None, Some("Basic c2VjcmV0"), Some("Bearer"), Some("Bearer ")] {
             assert_eq!(identified(authentication(), text).await, Ok(Identity::anonymous()), "{text:?}");
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_added_authenticator_is_asked_last() {
+    async fn a_custom_authenticator_is_called_last() {
         struct Robot;
         impl Authenticator for Robot {
             fn authenticate<'a>(
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_proxy_may_say_for_whom_it_speaks() {
+    async fn only_a_trusted_proxy_may_name_its_user_in_headers() {
         let mut said = headers(None);
         said.insert("x-remote-user", "jane".parse().unwrap());
         said.append("x-remote-group", "dev".parse().unwrap());

@@ -8,13 +8,13 @@ use crate::request::path::ResourcePath;
 
 /// What a caller wants to do.
 #[derive(Clone, Copy, Debug)]
-pub enum Question<'a> {
+pub enum AuthorizerAttributes<'a> {
     /// A verb on objects.
     Resource {
         /// What they want to do, as RBAC rules name it.
         verb: &'a str,
         /// With what.
-        place: &'a ResourcePath,
+        path: &'a ResourcePath,
     },
     /// A method on a plain path.
     Path {
@@ -60,14 +60,14 @@ impl Decision {
 /// Decides who may do what.
 ///
 /// ```
-/// use apiserver::auth::{Authorizer, Decision, Identity, Question};
+/// use apiserver::auth::{Authorizer, Decision, Identity, AuthorizerAttributes};
 ///
 /// /// Readers may read; of the others it knows nothing.
 /// struct Readers;
 ///
 /// impl Authorizer for Readers {
-///     fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
-///         let reads = matches!(question, Question::Resource { verb: "get" | "list" | "watch", .. });
+///     fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
+///         let reads = matches!(attributes, AuthorizerAttributes::Resource { verb: "get" | "list" | "watch", .. });
 ///         match caller.is_in("readers") && reads {
 ///             true => Decision::Allow { reason: "readers may read".to_owned() },
 ///             false => Decision::NoOpinion { reason: String::new() },
@@ -75,15 +75,15 @@ impl Decision {
 ///     }
 /// }
 ///
-/// let question = Question::Path { verb: "get", path: "/metrics" };
+/// let attributes = AuthorizerAttributes::Path { verb: "get", path: "/metrics" };
 /// let reader = Identity::authenticated("jane", ["readers".to_owned()]);
-/// assert!(!Readers.decide(&reader, question).is_allowed());
+/// assert!(!Readers.decide(&reader, attributes).is_allowed());
 /// ```
 ///
 /// A server asks it in the order of its modes: `builder.authorization(vec![Mode::Own(Arc::new(Readers)), Mode::Rbac])`.
 pub trait Authorizer: Send + Sync {
     /// Whether this caller may do this.
-    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision;
+    fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision;
 
     /// What this caller may do in a namespace, as far as it can be listed.
     fn rules(&self, _caller: &Identity, _namespace: &str) -> Rules {
@@ -94,16 +94,22 @@ pub trait Authorizer: Send + Sync {
     ///
     /// # Errors
     /// The refusal.
-    fn require(&self, caller: &Identity, question: Question<'_>) -> Result<(), Error> {
-        allowed(self.decide(caller, question), caller, question)
+    fn require(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Result<(), Error> {
+        allowed(self.decide(caller, attributes), caller, attributes)
     }
 }
 
 /// A decision as what comes of it.
-pub(crate) fn allowed(decision: Decision, caller: &Identity, question: Question<'_>) -> Result<(), Error> {
+pub(crate) fn allowed(
+    decision: Decision,
+    caller: &Identity,
+    attributes: AuthorizerAttributes<'_>,
+) -> Result<(), Error> {
     match decision {
         Decision::Allow { .. } => Ok(()),
-        Decision::Deny { reason } | Decision::NoOpinion { reason } => Err(refusal(caller, question, &reason)),
+        Decision::Deny { reason } | Decision::NoOpinion { reason } => {
+            Err(refusal(caller, attributes, &reason))
+        }
     }
 }
 
@@ -121,18 +127,18 @@ pub struct Rules {
 }
 
 /// The refusal in Kubernetes' words.
-fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error {
+fn refusal(caller: &Identity, attributes: AuthorizerAttributes<'_>, reason: &str) -> Error {
     let user = &caller.name;
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    match question {
-        Question::Path { verb, path } => Error::Forbidden {
+    match attributes {
+        AuthorizerAttributes::Path { verb, path } => Error::Forbidden {
             group: String::new(),
             resource: String::new(),
             name: String::new(),
             message: format!("User {} cannot {verb} path {}{because}", quote(user), quote(path)),
         },
-        Question::Resource { verb, place } => {
-            let ResourcePath { group, resource, subresource, namespace, name, .. } = place;
+        AuthorizerAttributes::Resource { verb, path } => {
+            let ResourcePath { group, resource, subresource, namespace, name, .. } = path;
             let sub = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
             let scope = if namespace.is_empty() {
                 "at the cluster scope".to_owned()
@@ -159,15 +165,15 @@ mod tests {
 
     #[test]
     fn the_refusal_names_user_verb_and_resource() {
-        let place = ResourcePath {
+        let path = ResourcePath {
             resource: "leases".to_owned(),
             group: "coordination.k8s.io".to_owned(),
             namespace: "n".to_owned(),
             subresource: "status".to_owned(),
             ..ResourcePath::default()
         };
-        let question = Question::Resource { verb: "get", place: &place };
-        let Error::Forbidden { message, .. } = refusal(&Identity::anonymous(), question, "") else {
+        let attributes = AuthorizerAttributes::Resource { verb: "get", path: &path };
+        let Error::Forbidden { message, .. } = refusal(&Identity::anonymous(), attributes, "") else {
             panic!()
         };
         assert_eq!(

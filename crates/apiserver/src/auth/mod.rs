@@ -2,22 +2,22 @@
 
 pub(crate) mod accounts;
 pub mod authenticate;
+pub(crate) mod authentication_configmap;
 pub mod authorize;
 pub(crate) mod impersonate;
 mod modes;
 mod proxy;
 pub(crate) mod rbac;
-pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 
 pub use accounts::ServiceAccounts;
 pub use authenticate::{Authentication, Authenticator, Connection, Credentials, Peer, StaticToken};
-pub use authorize::{Authorizer, Decision, Question, Rules};
+pub use authentication_configmap::{ClusterAuthenticationInfo, RequestHeaderInfo};
+pub use authorize::{Authorizer, AuthorizerAttributes, Decision, Rules};
 pub use modes::Mode;
 pub(crate) use modes::{MASTERS, Modes};
 pub use proxy::ProxyHeaders;
-pub use trust::{Trust, TrustedProxies};
 
 /// A caller, as authentication found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::rbac::Rbac;
-use super::{Authorizer, Decision, Identity, Question, Rules};
+use super::{Authorizer, AuthorizerAttributes, Decision, Identity, Rules};
 
 /// Who may do everything, whatever the modes say: the server itself, and who runs it.
 pub(crate) const MASTERS: &str = "system:masters";
@@ -51,13 +51,13 @@ impl Modes {
 }
 
 impl Authorizer for Modes {
-    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
+    fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
         if caller.is_in(MASTERS) {
             return Decision::allow();
         }
         let mut reasons = Vec::new();
         for authorizer in &self.0 {
-            match authorizer.decide(caller, question) {
+            match authorizer.decide(caller, attributes) {
                 Decision::NoOpinion { reason } if reason.is_empty() => {}
                 Decision::NoOpinion { reason } => reasons.push(reason),
                 decided => return decided,
@@ -84,7 +84,7 @@ impl Authorizer for Modes {
 struct AlwaysAllow;
 
 impl Authorizer for AlwaysAllow {
-    fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+    fn decide(&self, _caller: &Identity, _question: AuthorizerAttributes<'_>) -> Decision {
         Decision::allow()
     }
 
@@ -98,7 +98,7 @@ impl Authorizer for AlwaysAllow {
 struct AlwaysDeny;
 
 impl Authorizer for AlwaysDeny {
-    fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+    fn decide(&self, _caller: &Identity, _question: AuthorizerAttributes<'_>) -> Decision {
         Decision::NoOpinion { reason: "Everything is forbidden.".to_owned() }
     }
 
@@ -111,23 +111,23 @@ impl Authorizer for AlwaysDeny {
 mod tests {
     use super::*;
 
-    const QUESTION: Question<'static> = Question::Path { verb: "get", path: "/x" };
+    const ATTRIBUTES: AuthorizerAttributes<'static> = AuthorizerAttributes::Path { verb: "get", path: "/x" };
 
     struct Says(Decision);
 
     impl Authorizer for Says {
-        fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+        fn decide(&self, _caller: &Identity, _question: AuthorizerAttributes<'_>) -> Decision {
             self.0.clone()
         }
     }
 
     fn decided(modes: Vec<Mode>, groups: &[&str]) -> Decision {
         let caller = Identity::authenticated("u", groups.iter().map(|group| (*group).to_owned()));
-        Modes::new(modes, &Arc::new(Rbac::default())).decide(&caller, QUESTION)
+        Modes::new(modes, &Arc::new(Rbac::default())).decide(&caller, ATTRIBUTES)
     }
 
     #[test]
-    fn the_first_opinion_counts_and_nobody_s_opinion_is_a_no() {
+    fn the_first_opinion_decides_and_no_opinion_is_a_denial() {
         let says = |decision| Mode::Own(Arc::new(Says(decision)));
         let none = |reason: &str| Decision::NoOpinion { reason: reason.to_owned() };
         let no = Decision::Deny { reason: "no".to_owned() };

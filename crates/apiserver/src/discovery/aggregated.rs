@@ -79,7 +79,7 @@ struct Version<'a> {
 #[serde(rename_all = "camelCase")]
 struct Resource<'a> {
     resource: &'a str,
-    response_kind: Kind<'a>,
+    response_kind: GroupVersionKind<'a>,
     scope: &'static str,
     singular_resource: &'a str,
     verbs: Vec<&'static str>,
@@ -88,11 +88,11 @@ struct Resource<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     categories: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    subresources: Vec<Part<'a>>,
+    subresources: Vec<SubresourceEntry<'a>>,
 }
 
 #[derive(Serialize)]
-struct Kind<'a> {
+struct GroupVersionKind<'a> {
     group: &'a str,
     version: &'a str,
     kind: &'a str,
@@ -100,9 +100,9 @@ struct Kind<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'a> {
+struct SubresourceEntry<'a> {
     subresource: &'a str,
-    response_kind: Kind<'a>,
+    response_kind: GroupVersionKind<'a>,
     verbs: Vec<&'static str>,
 }
 
@@ -121,20 +121,20 @@ fn resource(of: &ResourceType) -> Resource<'_> {
         verbs: verbs_of(of),
         short_names: &of.short_names,
         categories: &of.categories,
-        subresources: of.subresources.iter().map(|part| subresource(of, part)).collect(),
+        subresources: of.subresources.iter().map(|entry| subresource(of, entry)).collect(),
     }
 }
 
 /// The kind of a type; built-in ones leave out what the document says around it.
-fn own_kind(of: &ResourceType) -> Kind<'_> {
+fn own_kind(of: &ResourceType) -> GroupVersionKind<'_> {
     let (group, version) = if of.custom.is_some() { (&*of.group, &*of.version) } else { ("", "") };
-    Kind { group, version, kind: &of.kind }
+    GroupVersionKind { group, version, kind: &of.kind }
 }
 
-fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Part<'a> {
-    let other = part.kind.as_ref().map(|(group, version, kind)| Kind { group, version, kind });
+fn subresource<'a>(of: &'a ResourceType, entry: &'a Subresource) -> SubresourceEntry<'a> {
+    let other = entry.kind.as_ref().map(|(group, version, kind)| GroupVersionKind { group, version, kind });
     let response_kind = other.unwrap_or_else(|| own_kind(of));
-    Part { subresource: &part.name, response_kind, verbs: verbs(part.verbs) }
+    SubresourceEntry { subresource: &entry.name, response_kind, verbs: verbs(entry.verbs) }
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_that_stands_first_is_wanted() {
+    fn the_first_accepted_form_is_chosen() {
         let v2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
         let v2beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
         let protobuf = v2.replace("json", "vnd.kubernetes.protobuf");

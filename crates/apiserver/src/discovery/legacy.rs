@@ -130,22 +130,22 @@ fn resource(of: &ResourceType) -> impl Iterator<Item = Resource<'_>> {
         categories: &of.categories,
         storage_version_hash: of.is_stored().then(|| stored_version(of)),
     };
-    std::iter::once(main).chain(of.subresources.iter().map(|part| subresource(of, part)))
+    std::iter::once(main).chain(of.subresources.iter().map(|entry| subresource(of, entry)))
 }
 
-fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Resource<'a> {
-    let (group, version, kind) = part
+fn subresource<'a>(of: &'a ResourceType, entry: &'a Subresource) -> Resource<'a> {
+    let (group, version, kind) = entry
         .kind
         .as_ref()
         .map_or(("", "", &of.kind), |(group, version, kind)| (group.as_str(), version.as_str(), kind));
     Resource {
-        name: format!("{}/{}", of.plural, part.name),
+        name: format!("{}/{}", of.plural, entry.name),
         singular_name: "",
         namespaced: of.namespaced,
         group,
         version,
         kind,
-        verbs: verbs(part.verbs),
+        verbs: verbs(entry.verbs),
         short_names: &[],
         categories: &[],
         storage_version_hash: None,

@@ -85,7 +85,7 @@ fn verbs(verbs: Verbs) -> Vec<&'static str> {
     verbs.iter().map(Verb::as_str).collect()
 }
 
-/// What may be done with a type; Kubernetes lists it in another order where the type comes from a definition.
+/// What may be done with a type; Kubernetes lists it in another order where the type comes from a CRD.
 fn verbs_of(of: &ResourceType) -> Vec<&'static str> {
     use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
     const DEFINED: [Verb; 8] = [Delete, DeleteCollection, Get, List, Patch, Create, Update, Watch];

@@ -10,9 +10,9 @@ use http::{HeaderValue, Response, StatusCode};
 use model::error::quote;
 
 use crate::api::ApiServer;
-use crate::auth::rbac::Kind;
+use crate::auth::rbac::RbacKind;
 use crate::body::Body;
-use crate::definitions;
+use crate::crds;
 use crate::request::query::Query;
 
 /// A publisher that is behind for longer than this hides writes from clients.
@@ -156,8 +156,8 @@ impl Probe {
     fn is_present(self, api: &ApiServer) -> bool {
         match self {
             Self::AuditLog => api.audit.is_some(),
-            Self::AdmissionInformersRun => api.admission.followed(&api.registry()).next().is_some(),
-            Self::CrdInformerRuns => api.informers.has(&definitions::resource()),
+            Self::AdmissionInformersRun => api.admission.informed_resources(&api.registry()).next().is_some(),
+            Self::CrdInformerRuns => api.informers.has(&crds::resource()),
             Self::Running(tasks) => tasks.iter().all(|task| api.tasks.has_started(task)),
             _ => true,
         }
@@ -180,15 +180,15 @@ impl Probe {
             Self::InformersRun => unless(api.informers.are_running(), "an informer does not run"),
             Self::AdmissionInformersRun => {
                 let registry = api.registry();
-                let mut informers = api.admission.followed(&registry);
+                let mut informers = api.admission.informed_resources(&registry);
                 let are_running = informers.all(|resource| api.informers.is_running(resource));
                 unless(are_running, "an informer of an admission plugin does not run")
             }
             Self::CrdInformerRuns => {
-                unless(api.informers.is_running(&definitions::resource()), "the CRD informer does not run")
+                unless(api.informers.is_running(&crds::resource()), "the CRD informer does not run")
             }
             Self::Rbac => {
-                let are_running = Kind::ALL.iter().all(|kind| api.informers.is_running(&kind.resource()));
+                let are_running = RbacKind::ALL.iter().all(|kind| api.informers.is_running(&kind.resource()));
                 unless(are_running, "an informer of roles and bindings does not run")
                     .or_else(|| unless(api.progress.is_complete(), "the first objects are not there yet"))
             }

@@ -1,14 +1,14 @@
-//! The schemas of definitions as OpenAPI documents show them.
+//! The schemas of CRDs as OpenAPI documents show them.
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::{Definitions, Dialect, kinds};
+use super::schemas::{Dialect, SchemaDefinitions, kinds};
 use crate::registry::ResourceType;
-use crate::registry::custom::View;
+use crate::registry::custom::CrdVersion;
 
-impl Definitions<'_> {
-    /// Refers to the type of a definition, and to the type of its lists.
-    pub fn of_custom(&mut self, of: &ResourceType, view: &View) -> (String, String) {
+impl SchemaDefinitions<'_> {
+    /// Refers to the type of a CRD, and to the type of its lists.
+    pub fn of_custom(&mut self, of: &ResourceType, view: &CrdVersion) -> (String, String) {
         let ResourceType { group, version, kind, .. } = of;
         let list_kind = of.list_kind();
         let [object_name, list_name] = [kind, &list_kind].map(|kind| name(group, version, kind));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_has_all_that_the_schema_says() {
+    fn v3_has_the_whole_schema() {
         let schema = json!({
             "type": "object", "example": {}, "x-kubernetes-map-type": "granular",
             "properties": {"port": {"x-kubernetes-int-or-string": true}, "maybe": {"type": "string", "nullable": true}},
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_leaves_out_what_old_clients_stumble_over() {
+    fn v2_omits_keywords_that_old_clients_reject() {
         let schema = json!({
             "type": "object", "required": ["maybe"],
             "properties": {

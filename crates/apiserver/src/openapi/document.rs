@@ -13,12 +13,12 @@ pub type Pieces = BTreeMap<String, Vec<u8>>;
 
 /// How a document is written.
 #[derive(Clone, Copy)]
-pub struct Form {
+pub struct DocumentFormat {
     pub dialect: Dialect,
     pub is_protobuf: bool,
 }
 
-impl Form {
+impl DocumentFormat {
     pub fn path_item(self, item: &Value) -> Vec<u8> {
         match (self.is_protobuf, self.dialect) {
             (false, _) => text(item),
@@ -47,7 +47,7 @@ pub struct Document {
 }
 
 impl Document {
-    pub fn written(self, form: Form) -> Vec<u8> {
+    pub fn written(self, form: DocumentFormat) -> Vec<u8> {
         match (form.is_protobuf, form.dialect) {
             (false, dialect) => self.json(dialect),
             (true, Dialect::V2) => v2::document(self),
@@ -132,7 +132,7 @@ mod tests {
             security,
         };
         let written = |dialect, security| {
-            let bytes = document(security).written(Form { dialect, is_protobuf: false });
+            let bytes = document(security).written(DocumentFormat { dialect, is_protobuf: false });
             serde_json::from_slice::<Value>(&bytes).unwrap()
         };
         let (info, paths) = (json!({"title": "T", "version": "1"}), json!({"/a": {"get": {}}, "/\"b\"": {}}));

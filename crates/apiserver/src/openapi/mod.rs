@@ -1,9 +1,9 @@
 //! OpenAPI documents: v3 per group version, and v2 for all. They are made when somebody asks, from the schema table and the
 //! registry, and kept for a while; their tag comes from what they are made of, so that a client that has a document need not have it made again.
 
+mod cache;
 mod custom;
 mod document;
-mod kept;
 mod paths;
 mod protobuf;
 mod schemas;
@@ -19,10 +19,10 @@ use model::error::Error;
 use ring::digest::{Context, SHA256, digest};
 use serde_json::{Map, Value, json};
 
-use self::document::{Document, Form};
-pub(crate) use self::kept::Documents;
+pub(crate) use self::cache::DocumentCache;
+use self::document::{Document, DocumentFormat};
 use self::paths::Paths;
-use self::schemas::{Definitions, Dialect};
+use self::schemas::{Dialect, SchemaDefinitions};
 use crate::api::ApiServer;
 use crate::body::Body;
 use crate::registry::{Registry, ResourceType};
@@ -70,7 +70,7 @@ pub(crate) fn answer(
                 hash if hash == tag => "public, immutable",
                 _ => return moved(&format!("{path}?hash={tag}")),
             };
-            let form = Form { dialect: Dialect::V3, is_protobuf: media_type != JSON };
+            let form = DocumentFormat { dialect: Dialect::V3, is_protobuf: media_type != JSON };
             let made = || api.documents.of(&tag, media_type, || made(form, types.iter().copied()));
             tagged(media_type, &tag, keep, headers, made)
         }
@@ -80,7 +80,7 @@ pub(crate) fn answer(
 /// The document of everything.
 fn whole(api: &ApiServer, registry: &Registry, headers: &HeaderMap) -> Result<Response<Body>, Error> {
     let Some(media_type) = chosen(headers, &V2_PROTOBUF) else { return Ok(not_acceptable()) };
-    let form = Form { dialect: Dialect::V2, is_protobuf: media_type != JSON };
+    let form = DocumentFormat { dialect: Dialect::V2, is_protobuf: media_type != JSON };
     let types = || registry.types().map(|served| &***served);
     let tag = tag(types());
     let made = || api.documents.of(&tag, media_type, || made(form, types()));
@@ -152,9 +152,9 @@ fn index(registry: &Registry) -> Value {
 }
 
 /// The document of these types.
-fn made<'a>(form: Form, types: impl Iterator<Item = &'a ResourceType>) -> Vec<u8> {
+fn made<'a>(form: DocumentFormat, types: impl Iterator<Item = &'a ResourceType>) -> Vec<u8> {
     let descriptions = Descriptions::unpack();
-    let mut definitions = Definitions::new(form, schema::builtin(), &descriptions);
+    let mut definitions = SchemaDefinitions::new(form, schema::builtin(), &descriptions);
     let mut paths = Paths::new(&mut definitions);
     let mut is_custom = form.dialect == Dialect::V3;
     for of in types {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Pieces;
-use super::schemas::{Definitions, Dialect};
+use super::schemas::{Dialect, SchemaDefinitions};
 use crate::registry::{ResourceType, Subresource};
 use crate::request::negotiate::{JSON, PROTOBUF, YAML};
 use crate::request::verb::{Verb, Verbs};
@@ -116,12 +116,12 @@ const ACCEPTED: (&str, &str) = ("202", "Accepted");
 
 /// Writes the paths of types, and says which definitions they need.
 pub struct Paths<'d, 's> {
-    definitions: &'d mut Definitions<'s>,
+    definitions: &'d mut SchemaDefinitions<'s>,
     paths: Pieces,
 }
 
 impl<'d, 's> Paths<'d, 's> {
-    pub fn new(definitions: &'d mut Definitions<'s>) -> Self {
+    pub fn new(definitions: &'d mut SchemaDefinitions<'s>) -> Self {
         Self { definitions, paths: Pieces::new() }
     }
 
@@ -324,8 +324,8 @@ fn reading(
 }
 
 fn written(dialect: Dialect, (name, kind, text): &Parameter, in_path: bool) -> Value {
-    let place = if in_path { "path" } else { "query" };
-    let mut parameter = json!({"name": name, "in": place, "description": text});
+    let location = if in_path { "path" } else { "query" };
+    let mut parameter = json!({"name": name, "in": location, "description": text});
     if in_path {
         parameter["required"] = true.into();
     }

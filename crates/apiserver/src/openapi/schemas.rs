@@ -4,7 +4,7 @@ use descriptions::Descriptions;
 use kinds::schema::{Field, ListKind, Or, Schema, Shape, Type, TypeId};
 use serde_json::{Map, Value, json};
 
-use super::document::{Form, Pieces};
+use super::document::{DocumentFormat, Pieces};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -28,8 +28,8 @@ impl Dialect {
 }
 
 /// The schemas of types and of all that they refer to, by name.
-pub struct Definitions<'a> {
-    pub(super) form: Form,
+pub struct SchemaDefinitions<'a> {
+    pub(super) form: DocumentFormat,
     schema: &'a Schema,
     pub(super) descriptions: &'a Descriptions,
     done: Pieces,
@@ -37,8 +37,8 @@ pub struct Definitions<'a> {
     open: Vec<TypeId>,
 }
 
-impl<'a> Definitions<'a> {
-    pub fn new(form: Form, schema: &'a Schema, descriptions: &'a Descriptions) -> Self {
+impl<'a> SchemaDefinitions<'a> {
+    pub fn new(form: DocumentFormat, schema: &'a Schema, descriptions: &'a Descriptions) -> Self {
         Self { form, schema, descriptions, done: Pieces::new(), open: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use kinds::conversion::Conversion;
 use model::Resource;
 use model::error::{Error, FieldError};
 
-use super::custom::View;
+use super::custom::CrdVersion;
 use super::strategy::{Plain, Strategy};
 use super::table::{NameAndAge, TableRenderer};
 use crate::request::negotiate::Offer;
@@ -49,8 +49,8 @@ pub struct ResourceType {
     pub review: Option<Arc<dyn Review>>,
     /// How objects look as rows.
     pub table: Arc<dyn TableRenderer>,
-    /// What a definition says of it, where it comes from one.
-    pub custom: Option<View>,
+    /// What a CRD says of it, where it comes from one.
+    pub custom: Option<CrdVersion>,
 }
 
 /// The stored form of objects that several types, or several versions of one, show each in its own way.
@@ -157,8 +157,8 @@ impl ResourceType {
         self.group.is_empty() && self.plural == "namespaces"
     }
 
-    /// Whether it is the type of the definitions of others.
-    pub fn is_definition(&self) -> bool {
+    /// Whether it is the type of the CRDs of others.
+    pub fn is_crd(&self) -> bool {
         self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
     }
 
@@ -200,11 +200,11 @@ impl ResourceType {
     }
 
     /// Whether a path has the shape that its scope asks for: a namespace for one object of a namespaced type, none else.
-    pub fn fits(&self, place: &ResourcePath) -> bool {
+    pub fn fits(&self, path: &ResourcePath) -> bool {
         if self.namespaced {
-            place.name.is_empty() || !place.namespace.is_empty()
+            path.name.is_empty() || !path.namespace.is_empty()
         } else {
-            self.is_namespace() || place.namespace.is_empty()
+            self.is_namespace() || path.namespace.is_empty()
         }
     }
 }

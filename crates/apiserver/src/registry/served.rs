@@ -11,7 +11,7 @@ use model::{Encoded, Resource, Revision, json};
 use store::Stored;
 
 use super::{Object, ResourceType};
-use crate::admission::Plan;
+use crate::admission::ResourcePlugins;
 
 /// A resource type, with what every request to it needs made ready.
 pub struct Served {
@@ -24,7 +24,7 @@ pub struct Served {
     /// stored in, so that a list shows them as Kubernetes does and several versions can be views of the same bytes.
     pub opening: Bytes,
     /// Which plugins have something to say about it.
-    pub(crate) admission: OnceLock<Plan>,
+    pub(crate) admission: OnceLock<ResourcePlugins>,
 }
 
 impl Served {
@@ -69,12 +69,12 @@ impl Served {
         }
     }
 
-    /// Whether a stored object is read as it is stored. One that was stored before its definition changed may be read otherwise.
+    /// Whether a stored object is read as it is stored. One that was stored before its CRD changed may be read otherwise.
     pub(crate) fn reads_as_stored(&self, stored: &Stored) -> bool {
         self.custom.as_ref().is_none_or(|view| view.fits(&stored.value, stored.revision))
     }
 
-    /// Stored bytes as those of this version. Of a type without a definition all versions are views of the same bytes.
+    /// Stored bytes as those of this version. Of a type without a CRD all versions are views of the same bytes.
     pub(crate) async fn of_version(&self, value: Bytes, revision: Revision) -> Result<Bytes, Error> {
         match &self.custom {
             Some(view) if !view.fits(&value, revision) => view.opened(&value, revision).await,

@@ -49,7 +49,7 @@ pub trait Strategy: Send + Sync {
     }
 
     /// What a valid object has for itself alone.
-    fn claims(&self, _object: &Object) -> BTreeSet<Claim> {
+    fn allocations(&self, _object: &Object) -> BTreeSet<Claim> {
         BTreeSet::new()
     }
 
@@ -125,7 +125,7 @@ pub trait Strategy: Send + Sync {
     }
 
     /// How the parts of its objects are owned; by default entry by entry, and lists as a whole.
-    fn parts(&self) -> Node<'_> {
+    fn field_ownership(&self) -> Node<'_> {
         Node::Deduced
     }
 

@@ -13,7 +13,7 @@ use super::message::Messages;
 use super::view::{self, Include};
 use super::{not_encoded, parse};
 use crate::registry::{Served, custom};
-use crate::request::negotiate::{Encoding, Form, View};
+use crate::request::negotiate::{Encoding, Form, Representation};
 use crate::verbs::Call;
 
 /// The annotation of the bookmark that ends the initial events.
@@ -66,7 +66,8 @@ impl EventFrame {
             });
         }
         let form = Form { pretty: false, ..call.form };
-        let include = if call.form.view == View::Table { Include::of(call)? } else { Include::Metadata };
+        let include =
+            if call.form.view == Representation::Table { Include::of(call)? } else { Include::Metadata };
         Ok(Self { resource_type: call.resource_type.clone(), form, include, columns_sent: false })
     }
 
@@ -86,9 +87,9 @@ impl EventFrame {
             EventKind::Deleted => EventName::Deleted,
         };
         let value = event.value();
-        let fits = |view: &custom::View| view.fits(&value, event.change.revision);
+        let fits = |view: &custom::CrdVersion| view.fits(&value, event.change.revision);
         let fits = self.resource_type.custom.as_ref().is_none_or(fits);
-        if self.form.view == View::Table || !fits {
+        if self.form.view == Representation::Table || !fits {
             let value = self.resource_type.of_version(value, event.change.revision).await?;
             let mut out = Vec::new();
             self.write_stored(&mut out, name, &value)?;
@@ -105,7 +106,7 @@ impl EventFrame {
 
     /// A stored object as an event.
     pub fn write_stored(&mut self, out: &mut Vec<u8>, name: EventName, stored: &[u8]) -> Result<(), Error> {
-        if self.form.view != View::Table {
+        if self.form.view != Representation::Table {
             return self.write(out, name, stored);
         }
         let object = parse(stored)?;
@@ -149,7 +150,7 @@ impl EventFrame {
             return Messages::new(&self.resource_type, self.form.view).event(name.as_str(), stored, out);
         }
         write_json(out, name, |out| {
-            if self.form.view == View::Metadata {
+            if self.form.view == Representation::Metadata {
                 return view::write_metadata(out, stored);
             }
             view::write_whole(out, &self.resource_type, &self.resource_type.shown(stored)?);
@@ -173,9 +174,9 @@ impl EventFrame {
             Encoding::Protobuf => 1,
         };
         let view = match self.form.view {
-            View::Whole => 0,
-            View::Metadata => 1,
-            View::Table => 2,
+            Representation::Whole => 0,
+            Representation::Metadata => 1,
+            Representation::Table => 2,
         };
         ((self.resource_type.view * 2 + encoding) * 3 + view) * 3 + name as u32
     }

@@ -15,7 +15,7 @@ use super::view::{self, Include};
 use super::{encode, not_encoded, parse, respond};
 use crate::body::{Aborted, Body};
 use crate::registry::Served;
-use crate::request::negotiate::{Encoding, Form, View};
+use crate::request::negotiate::{Encoding, Form, Representation};
 use crate::verbs::{Call, ListMetadata};
 
 /// How a list is written.
@@ -46,21 +46,21 @@ impl ListFrame {
     pub fn opening(&self) -> Bytes {
         let (kind, version) = self.kind();
         let (columns, items) = match self.form.view {
-            View::Table => {
+            Representation::Table => {
                 let columns = Value::from(self.resource_type.table.columns());
                 (format!("\"columnDefinitions\":{columns},"), "rows")
             }
-            View::Whole | View::Metadata => (String::new(), "items"),
+            Representation::Whole | Representation::Metadata => (String::new(), "items"),
         };
         format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",{columns}\"{items}\":[").into()
     }
 
     /// One object.
     pub fn write_item(&self, out: &mut BytesMut, stored: &[u8]) -> Result<(), Error> {
-        if self.form.view == View::Metadata {
+        if self.form.view == Representation::Metadata {
             return view::write_metadata(out, stored);
         }
-        if self.form.view == View::Whole {
+        if self.form.view == Representation::Whole {
             let shown = self.resource_type.shown(stored)?;
             // Built-in lists leave kind and version out of their items; custom resources have them.
             if self.resource_type.protobuf {
@@ -82,7 +82,7 @@ impl ListFrame {
 
     /// A list that is read as a whole before it is written.
     pub fn collect(&self) -> Collected<'_> {
-        let is_message = self.form.encoding == Encoding::Protobuf && self.form.view != View::Table;
+        let is_message = self.form.encoding == Encoding::Protobuf && self.form.view != Representation::Table;
         let items = if is_message {
             Items::Messages(Messages::new(&self.resource_type, self.form.view), Vec::new())
         } else {
@@ -94,7 +94,7 @@ impl ListFrame {
     fn of_trees(&self, values: Vec<Value>, metadata: Map<String, Value>) -> Result<Response<Body>, Error> {
         let (kind, version) = self.kind();
         let mut list = json!({"kind": kind, "apiVersion": version, "metadata": metadata});
-        if self.form.view == View::Table {
+        if self.form.view == Representation::Table {
             list["columnDefinitions"] = self.resource_type.table.columns().into();
             list["rows"] = values.into();
         } else {
@@ -130,10 +130,14 @@ impl ListFrame {
 
     fn item(&self, stored: &[u8]) -> Result<Value, Error> {
         match self.form.view {
-            View::Whole if self.resource_type.protobuf => parse(&self.resource_type.shown(stored)?),
-            View::Whole => parse(&view::whole(&self.resource_type, &self.resource_type.shown(stored)?)),
-            View::Metadata => parse(&view::metadata_of(stored)?),
-            View::Table => Ok(view::row_of(&self.resource_type, self.include.clone()?, &parse(stored)?)),
+            Representation::Whole if self.resource_type.protobuf => parse(&self.resource_type.shown(stored)?),
+            Representation::Whole => {
+                parse(&view::whole(&self.resource_type, &self.resource_type.shown(stored)?))
+            }
+            Representation::Metadata => parse(&view::metadata_of(stored)?),
+            Representation::Table => {
+                Ok(view::row_of(&self.resource_type, self.include.clone()?, &parse(stored)?))
+            }
         }
     }
 
@@ -144,7 +148,7 @@ impl ListFrame {
             out.insert("resourceVersion".to_owned(), metadata.revision.to_string().into());
         }
         // Lists of custom objects have a token even if it is empty.
-        let is_custom = self.resource_type.custom.is_some() && self.form.view == View::Whole;
+        let is_custom = self.resource_type.custom.is_some() && self.form.view == Representation::Whole;
         if let Some(token) = metadata.continue_token.as_deref().or(is_custom.then_some("")) {
             out.insert("continue".to_owned(), token.into());
         }
@@ -157,9 +161,9 @@ impl ListFrame {
     fn kind(&self) -> (String, String) {
         let of_meta = |kind: &str| (kind.to_owned(), METADATA.0.to_owned());
         match self.form.view {
-            View::Whole => (self.resource_type.list_kind(), self.resource_type.api_version()),
-            View::Metadata => of_meta("PartialObjectMetadataList"),
-            View::Table => of_meta("Table"),
+            Representation::Whole => (self.resource_type.list_kind(), self.resource_type.api_version()),
+            Representation::Metadata => of_meta("PartialObjectMetadataList"),
+            Representation::Table => of_meta("Table"),
         }
     }
 }

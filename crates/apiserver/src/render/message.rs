@@ -8,7 +8,7 @@ use model::error::Error;
 
 use super::not_encoded;
 use crate::registry::Served;
-use crate::request::negotiate::View;
+use crate::request::negotiate::Representation;
 
 /// The type of an object of which only the metadata is shown: apiVersion and kind.
 pub const METADATA: (&str, &str) = ("meta.k8s.io/v1", "PartialObjectMetadata");
@@ -16,16 +16,16 @@ pub const METADATA: (&str, &str) = ("meta.k8s.io/v1", "PartialObjectMetadata");
 /// Writes objects of a resource type, whole or their metadata. There are no tables here.
 pub struct Messages<'s> {
     served: &'s Served,
-    view: View,
+    view: Representation,
     api_version: String,
     encoder: Encoder<'static>,
 }
 
 impl<'s> Messages<'s> {
-    pub fn new(served: &'s Served, view: View) -> Self {
+    pub fn new(served: &'s Served, view: Representation) -> Self {
         let api_version = match view {
-            View::Metadata => METADATA.0.to_owned(),
-            View::Whole | View::Table => served.api_version(),
+            Representation::Metadata => METADATA.0.to_owned(),
+            Representation::Whole | Representation::Table => served.api_version(),
         };
         Self { served, view, api_version, encoder: Encoder::new(schema::builtin()) }
     }
@@ -54,8 +54,8 @@ impl<'s> Messages<'s> {
         write: impl FnOnce(&mut Encoder, (&str, &str), &[u8]) -> Result<(), EncodeError>,
     ) -> Result<(), Error> {
         let (kind, json) = match self.view {
-            View::Metadata => (METADATA.1, Cow::Borrowed(stored)),
-            View::Whole | View::Table => (&*self.served.kind, self.served.shown(stored)?),
+            Representation::Metadata => (METADATA.1, Cow::Borrowed(stored)),
+            Representation::Whole | Representation::Table => (&*self.served.kind, self.served.shown(stored)?),
         };
         write(&mut self.encoder, (&self.api_version, kind), &json).map_err(not_encoded)
     }

@@ -23,7 +23,7 @@ pub(crate) use list::ListFrame;
 use self::message::Messages;
 use crate::body::Body;
 use crate::registry::Object;
-use crate::request::negotiate::{Encoding, Form, View};
+use crate::request::negotiate::{Encoding, Form, Representation};
 use crate::request::query::Query;
 use crate::verbs::{Call, ListMetadata};
 
@@ -31,15 +31,17 @@ use crate::verbs::{Call, ListMetadata};
 pub(crate) fn object(call: &Call, status: StatusCode, stored: &Bytes) -> Result<Response<Body>, Error> {
     let resource_type = &call.resource_type;
     let bytes = match (call.form.view, call.form.encoding) {
-        (View::Table, _) => {
+        (Representation::Table, _) => {
             let rows = vec![view::row(call, &parse(stored)?)?];
             encode(call.form, &view::table(resource_type, &view::version_of(stored)?, rows))?
         }
         (view, Encoding::Protobuf) => Messages::new(resource_type, view).object(stored)?.into(),
         (view, encoding) => {
             let text = match view {
-                View::Metadata => view::metadata_of(stored)?,
-                View::Whole | View::Table => view::whole(resource_type, &resource_type.shown(stored)?),
+                Representation::Metadata => view::metadata_of(stored)?,
+                Representation::Whole | Representation::Table => {
+                    view::whole(resource_type, &resource_type.shown(stored)?)
+                }
             };
             let is_done = encoding == Encoding::Json && !call.form.pretty;
             if is_done { text } else { encode(call.form, &parse(&text)?)? }
@@ -53,7 +55,7 @@ pub(crate) fn object(call: &Call, status: StatusCode, stored: &Bytes) -> Result<
 /// An answer with a `Status` that is no error.
 pub(crate) fn status(call: &Call, status: &Value) -> Result<Response<Body>, Error> {
     // There is no table of a Status.
-    let form = Form { view: View::Whole, ..call.form };
+    let form = Form { view: Representation::Whole, ..call.form };
     Ok(respond(form.encoding.media_type(), encode(form, status)?))
 }
 

@@ -44,7 +44,7 @@ impl Encoding {
 
 /// What of an object the client wants to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum View {
+pub enum Representation {
     /// All of it.
     Whole,
     /// Rows with cells, as `kubectl get` prints them.
@@ -59,14 +59,14 @@ pub struct Form {
     /// How it is written.
     pub encoding: Encoding,
     /// What is shown.
-    pub view: View,
+    pub view: Representation,
     /// Whether JSON is indented.
     pub pretty: bool,
 }
 
 impl Form {
     /// Whole objects as compact JSON: what is stored, byte for byte.
-    pub const STORED: Self = Self { encoding: Encoding::Json, view: View::Whole, pretty: false };
+    pub const STORED: Self = Self { encoding: Encoding::Json, view: Representation::Whole, pretty: false };
 }
 
 /// In which forms something can be had.
@@ -94,11 +94,11 @@ impl Offer {
     }
 
     /// Metadata has a protobuf form whatever it is of, rows have none.
-    fn has(self, encoding: Encoding, view: View) -> bool {
+    fn has(self, encoding: Encoding, view: Representation) -> bool {
         match view {
-            View::Whole => self.protobuf || encoding != Encoding::Protobuf,
-            View::Metadata => self.metadata,
-            View::Table => self.tables && encoding != Encoding::Protobuf,
+            Representation::Whole => self.protobuf || encoding != Encoding::Protobuf,
+            Representation::Metadata => self.metadata,
+            Representation::Table => self.tables && encoding != Encoding::Protobuf,
         }
     }
 }
@@ -106,7 +106,7 @@ impl Offer {
 /// Chooses the form of an answer from the `Accept` header: the first clause that can be met. Only lists may become streams.
 pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) -> Result<Form, Error> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let plain = Form { encoding: Encoding::Json, view: View::Whole, pretty };
+    let plain = Form { encoding: Encoding::Json, view: Representation::Whole, pretty };
     if accept.trim().is_empty() {
         return Ok(plain);
     }
@@ -146,7 +146,7 @@ pub fn body_encoding(headers: &HeaderMap, offer: Offer) -> Result<Encoding, Erro
         return Ok(Encoding::Json);
     }
     Encoding::from_media_type(given)
-        .filter(|encoding| offer.has(*encoding, View::Whole))
+        .filter(|encoding| offer.has(*encoding, Representation::Whole))
         .ok_or_else(|| Error::UnsupportedMediaType { accepted: offer.media_types() })
 }
 
@@ -191,12 +191,12 @@ impl<'a> Clause<'a> {
     }
 
     /// `None` where it asks for a view that nobody has.
-    fn view(&self) -> Option<View> {
+    fn view(&self) -> Option<Representation> {
         let known = self.parameter("g") == "meta.k8s.io" && matches!(self.parameter("v"), "v1" | "v1beta1");
         match self.parameter("as") {
-            "" if !self.converts() => Some(View::Whole),
-            "Table" if known => Some(View::Table),
-            "PartialObjectMetadata" | "PartialObjectMetadataList" if known => Some(View::Metadata),
+            "" if !self.converts() => Some(Representation::Whole),
+            "Table" if known => Some(Representation::Table),
+            "PartialObjectMetadata" | "PartialObjectMetadataList" if known => Some(Representation::Metadata),
             _ => None,
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     const ALL: Offer = Offer { protobuf: true, tables: true, metadata: true };
     const CUSTOM: Offer = Offer { protobuf: false, ..ALL };
 
-    fn accept(text: &str, offer: Offer) -> Option<(Encoding, View)> {
+    fn accept(text: &str, offer: Offer) -> Option<(Encoding, Representation)> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, text.parse().unwrap());
         accepted(&headers, offer, false, false).ok().map(|form| (form.encoding, form.view))
@@ -218,30 +218,30 @@ mod tests {
     #[test]
     fn the_first_clause_that_can_be_met_wins() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-        assert_eq!(accept("application/json", ALL), Some((Encoding::Json, View::Whole)));
-        assert_eq!(accept("*/*", ALL), Some((Encoding::Json, View::Whole)));
-        assert_eq!(accept(table, ALL), Some((Encoding::Json, View::Table)));
+        assert_eq!(accept("application/json", ALL), Some((Encoding::Json, Representation::Whole)));
+        assert_eq!(accept("*/*", ALL), Some((Encoding::Json, Representation::Whole)));
+        assert_eq!(accept(table, ALL), Some((Encoding::Json, Representation::Table)));
         assert_eq!(
             accept("application/json;as=Nope;v=v1;g=meta.k8s.io, application/yaml", ALL),
-            Some((Encoding::Yaml, View::Whole))
+            Some((Encoding::Yaml, Representation::Whole))
         );
         assert_eq!(
             accept("application/vnd.kubernetes.protobuf,application/json", ALL),
-            Some((Encoding::Protobuf, View::Whole))
+            Some((Encoding::Protobuf, Representation::Whole))
         );
         assert_eq!(
             accept("application/vnd.kubernetes.protobuf,application/json", CUSTOM),
-            Some((Encoding::Json, View::Whole))
+            Some((Encoding::Json, Representation::Whole))
         );
         assert_eq!(
             accept("application/json;q=0.5,application/yaml", ALL),
-            Some((Encoding::Yaml, View::Whole))
+            Some((Encoding::Yaml, Representation::Whole))
         );
-        assert_eq!(accept("application/json;q=0", ALL), Some((Encoding::Json, View::Whole)));
+        assert_eq!(accept("application/json;q=0", ALL), Some((Encoding::Json, Representation::Whole)));
         assert_eq!(accept("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", ALL), None);
         assert_eq!(
             accept(&format!("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,{table}"), ALL),
-            Some((Encoding::Json, View::Table))
+            Some((Encoding::Json, Representation::Table))
         );
         assert_eq!(accept("application/json;v=v1", ALL), None);
         assert_eq!(accept("text/html", ALL), None);

@@ -8,29 +8,29 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 /// All connections of a listener.
 pub(super) struct Connections {
     room: Arc<Semaphore>,
-    strangers: Mutex<Strangers>,
+    unauthenticated: Mutex<UnauthenticatedConnections>,
 }
 
 /// The connections without an authenticated request, in the order in which they go.
 #[derive(Default)]
-struct Strangers {
+struct UnauthenticatedConnections {
     /// By whether they are busy, then by when that changed: the first goes first.
-    order: BTreeMap<Place, Arc<Notify>>,
+    order: BTreeMap<EvictionKey, Arc<Notify>>,
     changes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct EvictionKey {
     is_busy: bool,
     since: u64,
 }
 
-impl Strangers {
-    fn insert(&mut self, is_busy: bool, close: Arc<Notify>) -> Place {
+impl UnauthenticatedConnections {
+    fn insert(&mut self, is_busy: bool, close: Arc<Notify>) -> EvictionKey {
         self.changes += 1;
-        let place = Place { is_busy, since: self.changes };
-        self.order.insert(place, close);
-        place
+        let eviction_key = EvictionKey { is_busy, since: self.changes };
+        self.order.insert(eviction_key, close);
+        eviction_key
     }
 }
 
@@ -38,53 +38,53 @@ impl Connections {
     /// Room for so many.
     pub fn new(limit: usize) -> Arc<Self> {
         let room = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { room, strangers: Mutex::default() })
+        Arc::new(Self { room, unauthenticated: Mutex::default() })
     }
 
     /// A place for a connection that was accepted. Where there is none, the longest idle stranger is closed for it.
-    pub async fn enter(self: &Arc<Self>) -> Option<Entry> {
+    pub async fn enter(self: &Arc<Self>) -> Option<ConnectionSlot> {
         let permit = match self.room.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
-                self.close_stranger();
+                self.close_unauthenticated();
                 self.room.clone().acquire_owned().await.ok()?
             }
         };
         let close = Arc::new(Notify::new());
-        let place = self.strangers().insert(false, Arc::clone(&close));
-        let entry = Entry {
+        let eviction_key = self.unauthenticated().insert(false, Arc::clone(&close));
+        let slot = ConnectionSlot {
             connections: Arc::clone(self),
-            place: Mutex::new(Some((place, 0))),
+            eviction_key: Mutex::new(Some((eviction_key, 0))),
             close,
             _permit: permit,
         };
-        Some(entry)
+        Some(slot)
     }
 
     /// Closes the connection that is missed least: an idle stranger before a busy one, and who is idle for longest first.
-    pub fn close_stranger(&self) {
-        let first = self.strangers().order.pop_first();
+    pub fn close_unauthenticated(&self) {
+        let first = self.unauthenticated().order.pop_first();
         if let Some((_, close)) = first {
             tracing::debug!("too many connections; closing the longest idle unauthenticated one");
             close.notify_one();
         }
     }
 
-    fn strangers(&self) -> MutexGuard<'_, Strangers> {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unauthenticated(&self) -> MutexGuard<'_, UnauthenticatedConnections> {
+        self.unauthenticated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The place of one connection.
-pub(super) struct Entry {
+pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
     /// Its place among the strangers and its open requests; nothing once somebody has authenticated.
-    place: Mutex<Option<(Place, usize)>>,
+    eviction_key: Mutex<Option<(EvictionKey, usize)>>,
     close: Arc<Notify>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Entry {
+impl ConnectionSlot {
     /// Returns when the connection has to go.
     pub async fn closed(&self) {
         self.close.notified().await;
@@ -92,8 +92,8 @@ impl Entry {
 
     /// Somebody authenticated on it: it stays.
     pub fn authenticate(&self) {
-        if let Some((place, _)) = self.place().take() {
-            self.connections.strangers().order.remove(&place);
+        if let Some((eviction_key, _)) = self.eviction_key().take() {
+            self.connections.unauthenticated().order.remove(&eviction_key);
         }
     }
 
@@ -108,22 +108,22 @@ impl Entry {
     }
 
     fn count(&self, change: impl FnOnce(usize) -> usize) {
-        let mut held = self.place();
-        let Some((place, open)) = held.as_mut() else { return };
+        let mut held = self.eviction_key();
+        let Some((eviction_key, open)) = held.as_mut() else { return };
         *open = change(*open);
-        let mut strangers = self.connections.strangers();
+        let mut unauthenticated = self.connections.unauthenticated();
         // One that is not there any more is about to be closed.
-        if let Some(close) = strangers.order.remove(place) {
-            *place = strangers.insert(*open > 0, close);
+        if let Some(close) = unauthenticated.order.remove(eviction_key) {
+            *eviction_key = unauthenticated.insert(*open > 0, close);
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Option<(Place, usize)>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn eviction_key(&self) -> MutexGuard<'_, Option<(EvictionKey, usize)>> {
+        self.eviction_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Entry {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.authenticate();
     }
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
 
     /// Which of these connections have to go, by their place in the list.
-    fn closed(entries: &[&Entry]) -> Vec<usize> {
-        let is_closed = |entry: &&Entry| entry.closed().now_or_never().is_some();
+    fn closed(entries: &[&ConnectionSlot]) -> Vec<usize> {
+        let is_closed = |slot: &&ConnectionSlot| slot.closed().now_or_never().is_some();
         (0..entries.len()).filter(|i| is_closed(&entries[*i])).collect()
     }
 
@@ -155,13 +155,13 @@ mod tests {
         third.end();
         // `first` is known, `second` is busy, `third` was busy after `fourth` came.
         for expected in [vec![3], vec![2], vec![1], vec![]] {
-            connections.close_stranger();
+            connections.close_unauthenticated();
             assert_eq!(closed(&[first, second, third, fourth]), expected);
         }
     }
 
     #[tokio::test]
-    async fn a_newcomer_takes_the_place_of_a_stranger_and_waits_where_all_are_known() {
+    async fn a_new_connection_evicts_an_unauthenticated_one_or_waits() {
         let connections = Connections::new(1);
         let known = connections.enter().await.unwrap();
         known.authenticate();

@@ -10,7 +10,7 @@ use store::{Metrics, Options, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
-use crate::auth::{Authorizer, Decision, Identity, Mode, Question};
+use crate::auth::{Authorizer, AuthorizerAttributes, Decision, Identity, Mode};
 
 /// Far more than anything takes on a busy machine; only a test that fails waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,9 +21,9 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 struct Broken;
 
 impl Authorizer for Broken {
-    fn decide(&self, _: &Identity, question: Question<'_>) -> Decision {
-        match question {
-            Question::Resource { place, .. } if place.name == "panic" => panic!("asked for panic"),
+    fn decide(&self, _: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
+        match attributes {
+            AuthorizerAttributes::Resource { path, .. } if path.name == "panic" => panic!("asked for panic"),
             _ => Decision::NoOpinion { reason: String::new() },
         }
     }
@@ -68,9 +68,9 @@ impl World {
 
     fn connect_as(&mut self, peer: Connection, stop: Stop) -> DuplexStream {
         let (client, server) = tokio::io::duplex(64 << 10);
-        let entry = self.room.enter().now_or_never().flatten().expect("there is room");
+        let slot = self.room.enter().now_or_never().flatten().expect("there is room");
         let head_by = Instant::now() + self.api.limits.head_timeout;
-        let session = Session { peer: Arc::new(peer), address: None, entry, head_by };
+        let session = Session { peer: Arc::new(peer), address: None, slot, head_by };
         self.connections.spawn(speak(server, session, self.api.clone(), stop));
         client
     }
@@ -126,7 +126,7 @@ async fn last_answer(client: &mut DuplexStream, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_has_begun_is_answered_when_the_server_stops() {
+async fn requests_in_flight_are_answered_at_shutdown() {
     let mut world = World::new(Limits::default()).await;
     let mut client = world.connect_early();
     let body = r#"{"metadata":{"name":"late"}}"#;
@@ -196,8 +196,8 @@ async fn a_handshake_that_has_not_ended_does_not_hold_up_a_stop() {
         .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
     let peers: Peers = Arc::new(|_| Connection::Bare);
     let stop = Stop::Ahead(shutdown.clone());
-    let entry = room.enter().await.unwrap();
-    let handshake = connection(stream, entry, TlsAcceptor::from(Arc::new(tls)), peers, api, stop);
+    let slot = room.enter().await.unwrap();
+    let handshake = connection(stream, slot, TlsAcceptor::from(Arc::new(tls)), peers, api, stop);
     let request = async {
         tokio::task::yield_now().await;
         shutdown.request();
@@ -206,7 +206,7 @@ async fn a_handshake_that_has_not_ended_does_not_hold_up_a_stop() {
 }
 
 #[tokio::test]
-async fn who_comes_while_the_server_stops_is_told_when_to_come_back() {
+async fn requests_during_shutdown_get_a_retry_after() {
     let mut world = World::new(Limits::default()).await;
     let answer = last_answer(&mut world.connect(Stop::Begun), "/api/v1/namespaces").await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -221,7 +221,7 @@ async fn who_comes_while_the_server_stops_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn with_the_chance_that_is_asked_for_a_request_is_the_last_of_its_connection() {
+async fn a_request_is_the_last_of_its_connection_with_the_configured_probability() {
     let mut world = World::new(Limits { goaway_chance: 1.0, ..Limits::default() }).await;
     let client = TokioIo::new(world.connect_early());
     let (mut sender, connection) =
@@ -299,7 +299,7 @@ async fn a_stream_of_a_mount_that_nobody_reads_is_aborted() {
     begin(&mut client, "/endless/flood").await;
     let api = world.api.clone();
     world.all_end().await;
-    assert_eq!(api.metrics.watches.get(), 0, "its place is given back");
+    assert_eq!(api.metrics.watches.get(), 0, "its path is given back");
 }
 
 #[tokio::test]
@@ -356,14 +356,14 @@ async fn a_connection_that_had_a_request_stays_for_the_idle_time() {
 }
 
 #[tokio::test]
-async fn a_connection_counts_as_known_after_its_first_authenticated_request() {
+async fn a_connection_is_not_evicted_after_its_first_authenticated_request() {
     let mut world = World::new(Limits { idle_timeout: FOR_EVER, ..Limits::default() }).await;
     let mut known = world.connect_early();
     begin(&mut known, "/version").await;
     let mut stranger = world.connect_stranger();
     begin(&mut stranger, "/version").await;
-    world.room.close_stranger();
-    world.room.close_stranger();
+    world.room.close_unauthenticated();
+    world.room.close_unauthenticated();
     let mut rest = Vec::new();
     timeout(PATIENCE, stranger.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
     let mut answer = vec![0; 4096];

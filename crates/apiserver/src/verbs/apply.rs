@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::body::{Unfit, shape_applied};
 use super::create::{create_applied, forget_version, may_create};
-use super::managers::Writing;
+use super::managed_fields::FieldManager;
 use super::metadata::{self, time};
 use super::options::{FieldValidation, WriteOptions};
 use super::update::check_place;
-use super::write::{self, Change, Changed, now};
+use super::write::{self, Mutated, Mutation, now};
 use super::{Call, store_error};
 use crate::body::Body;
 use crate::registry::Object;
@@ -32,7 +32,7 @@ pub struct Configuration {
 pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::of_patch(&call.query, true)?;
     let configuration = Configuration::read(&call, options)?;
-    if call.place.subresource.is_empty() {
+    if call.path.subresource.is_empty() {
         let found = call.api.store.get(&call.key(), None).await.map_err(store_error)?;
         if found.is_none() {
             let mut applied = configuration.applied(&call, None, Revision::ZERO)?;
@@ -45,7 +45,7 @@ pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
             }
         }
     }
-    write::change(&call, &configuration, options).await
+    write::update(&call, &configuration, options).await
 }
 
 impl Configuration {
@@ -85,9 +85,9 @@ impl Configuration {
     }
 
     /// What becomes of an object, or of none.
-    pub fn applied(&self, call: &Call, old: Option<&Object>, revision: Revision) -> Result<Changed, Error> {
+    pub fn applied(&self, call: &Call, old: Option<&Object>, revision: Revision) -> Result<Mutated, Error> {
         self.check_kind(call)?;
-        let writing = Writing::new(call, time(now()));
+        let writing = FieldManager::new(call, time(now()));
         let applied = writing.apply(old, &self.config, call.query.flag("force"))?;
         let mut object = match (applied.object, old) {
             (Some(object), _) => self.shaped(call, object)?,
@@ -104,7 +104,7 @@ impl Configuration {
         {
             metadata::remove(&mut object, "resourceVersion");
         }
-        Ok(Changed { object, tracked: Some(applied.tracked) })
+        Ok(Mutated { object, tracked: Some(applied.tracked) })
     }
 
     fn shaped(&self, call: &Call, mut object: Object) -> Result<Object, Error> {
@@ -145,7 +145,7 @@ impl Configuration {
         let message = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
-        Err(call.resource_type.conflict(&call.place.name, message))
+        Err(call.resource_type.conflict(&call.path.name, message))
     }
 }
 
@@ -181,8 +181,8 @@ fn kind_text(api_version: &str, kind: &str) -> String {
     format!("{slash}{api_version}, Kind={kind}")
 }
 
-impl Change for Configuration {
-    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
+impl Mutation for Configuration {
+    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Mutated, Error> {
         self.applied(call, Some(old), revision)
     }
 }

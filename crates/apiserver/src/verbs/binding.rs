@@ -13,7 +13,7 @@ use super::metadata::{self, attributes, time};
 use super::options::WriteOptions;
 use super::write::{ATTEMPTS, now};
 use super::{Call, create, store_error};
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::body::Body;
 use crate::built_in;
 use crate::registry::{Object, Served};
@@ -26,13 +26,13 @@ pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let mut binding = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &binding)?;
     let name = metadata::text(&binding, "name").to_owned();
-    if call.place.name.is_empty() && name.is_empty() {
+    if call.path.name.is_empty() && name.is_empty() {
         return Err(Error::bad_request("Name parameter required."));
     }
-    if !call.place.name.is_empty() && name != call.place.name {
+    if !call.path.name.is_empty() && name != call.path.name {
         return Err(Error::bad_request("name in URL does not match name in Binding object"));
     }
-    let request = Request::create(&call, &name, options.dry_run).shown_as(&sent.resource_type);
+    let request = AdmissionAttributes::create(&call, &name, options.dry_run).shown_as(&sent.resource_type);
     request.admit_whole(&mut binding).await?;
     let errors: Vec<String> = validate_binding(&binding).iter().map(FieldError::to_string).collect();
     match errors.as_slice() {

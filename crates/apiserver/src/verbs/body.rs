@@ -55,7 +55,7 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         let body = String::from_utf8_lossy(&call.body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
     }
-    let sent = Sent { object, complaints, source };
+    let sent = DecodedBody { object, complaints, source };
     let object = fit(call, sent, validation).map_err(|unfit| unfit.of_body(resource_type))?;
     call.trail.sent(object.get("metadata"), || logged(call, object.clone()));
     Ok(object)
@@ -150,17 +150,17 @@ pub fn shape(
     complaints: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Object, Unfit> {
-    fit(call, Sent { object, complaints, source: Source::Text }, validation)
+    fit(call, DecodedBody { object, complaints, source: Source::Text }, validation)
 }
 
 /// The same for what an applied configuration makes of an object.
 pub fn shape_applied(call: &Call, object: Object) -> Result<Object, Unfit> {
-    let sent = Sent { object, complaints: Vec::new(), source: Source::Applied };
+    let sent = DecodedBody { object, complaints: Vec::new(), source: Source::Applied };
     fit(call, sent, FieldValidation::Ignore)
 }
 
 /// An object as it came, and what is odd about it.
-struct Sent<'a> {
+struct DecodedBody<'a> {
     object: Object,
     complaints: Vec<String>,
     source: Source<'a>,
@@ -180,8 +180,8 @@ enum Source<'a> {
     Applied,
 }
 
-fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, Unfit> {
-    let Sent { mut object, mut complaints, source } = sent;
+fn fit(call: &Call, sent: DecodedBody, validation: FieldValidation) -> Result<Object, Unfit> {
+    let DecodedBody { mut object, mut complaints, source } = sent;
     let resource_type = &call.resource_type;
     match &resource_type.custom {
         Some(_) => check_custom_kind(resource_type, &object).map_err(Unfit::Other)?,

@@ -9,17 +9,17 @@ use model::{Encoded, ObjectKey, Uid};
 use serde_json::json;
 use store::{Precondition, Stored, Write};
 
-use super::definition::has_moved;
+use super::crd::has_moved;
 use super::metadata::{
     self, FOREGROUND, ORPHAN, attributes, begin_deletion, finalizers, grace, is_being_deleted, may_go,
     set_end, set_finalizer, time,
 };
 use super::options::{DeleteOptions, Propagation};
 use super::write::{ATTEMPTS, modified, now};
-use super::{Call, claims, store_error};
-use crate::admission::Request;
+use super::{Call, allocator, store_error};
+use crate::admission::AdmissionAttributes;
 use crate::body::Body;
-use crate::definitions::conditions;
+use crate::crds::conditions;
 use crate::registry::{Object, ResourceType, Served};
 use crate::render;
 
@@ -32,7 +32,7 @@ pub enum Deleted {
 }
 
 /// What becomes of an object that shall be deleted.
-pub struct Ending {
+pub struct Deletion {
     object: Object,
     /// Whether it goes at once.
     is_end: bool,
@@ -40,10 +40,10 @@ pub struct Ending {
     body: Encoded,
 }
 
-impl Ending {
+impl Deletion {
     /// Of an object, as it is by now.
     pub async fn of(of: &Served, mut object: Object, options: &DeleteOptions) -> Result<Self, Error> {
-        let Decision { is_end, .. } = decide(of, &mut object, options);
+        let DeletionDecision { is_end, .. } = decide(of, &mut object, options);
         let body = of.sealed(&object).await?;
         Ok(Self { object, is_end, body })
     }
@@ -51,10 +51,11 @@ impl Ending {
     /// Of an object as it is stored. Who manages its fields need not be known if that is all that is written of it.
     async fn of_stored(
         of: &Served,
-        (head, mut object): (&Stored, Object),
+        head: &Stored,
+        mut object: Object,
         options: &DeleteOptions,
     ) -> Result<Self, Error> {
-        let Decision { is_end, is_changed } = decide(of, &mut object, options);
+        let DeletionDecision { is_end, is_changed } = decide(of, &mut object, options);
         if is_changed || !of.reads_as_stored(head) {
             return Self::of(of, of.read(head).await?, options).await;
         }
@@ -115,14 +116,15 @@ pub async fn delete_found(
         check_preconditions(resource_type, &head, options)?;
         let object = resource_type.read_unmanaged(&head).await?;
         // Of many that are deleted at once none is named.
-        let name = &call.place.name;
-        let request = Request::delete(call, name, (&head, &object), (&options.given, options.dry_run));
+        let name = &call.path.name;
+        let request =
+            AdmissionAttributes::delete(call, name, &head, &object, &options.given, options.dry_run);
         if !options.is_end_of_type {
             request.admit(None).await?;
             request.validate(None).await?;
         }
-        let ending = Ending::of_stored(resource_type, (&head, object), options).await?;
-        if let Some(deleted) = attempt(call, &head, ending, options, None).await? {
+        let deletion = Deletion::of_stored(resource_type, &head, object, options).await?;
+        if let Some(deleted) = attempt(call, &head, deletion, options, None).await? {
             return Ok(deleted);
         }
     }
@@ -142,7 +144,7 @@ pub fn warn(call: &Call, options: &DeleteOptions) {
 pub async fn attempt(
     call: &Call,
     head: &Stored,
-    Ending { object, is_end, body }: Ending,
+    Deletion { object, is_end, body }: Deletion,
     options: &DeleteOptions,
     beside: Option<Write>,
 ) -> Result<Option<Deleted>, Error> {
@@ -161,7 +163,7 @@ pub async fn attempt(
     }];
     writes.extend(beside);
     if is_end && resource_type.strategy.allocates() {
-        writes.extend(claims::steps(call, None, Some(&object)).await.map_err(store_error)?);
+        writes.extend(allocator::steps(call, None, Some(&object)).await.map_err(store_error)?);
     }
     match call.write(writes).await {
         Ok(written) => Ok(Some(of(match written.into_iter().next() {
@@ -170,14 +172,14 @@ pub async fn attempt(
         }))),
         Err(error) if has_moved(call, &error) => Err(Error::DefinitionChanged),
         Err(store::Error::Conflict { .. }) => Ok(None),
-        Err(error) if claims::was_contested(&error, &head.key) => Ok(None),
+        Err(error) if allocator::was_contested(&error, &head.key) => Ok(None),
         Err(store::Error::NotFound { .. }) => Err(resource_type.not_found(&head.key.name)),
         Err(error) => Err(store_error(error)),
     }
 }
 
 /// What is decided about an object that shall be deleted.
-struct Decision {
+struct DeletionDecision {
     /// Whether it goes at once.
     is_end: bool,
     /// Whether it has become another for it.
@@ -185,11 +187,11 @@ struct Decision {
 }
 
 /// Makes of an object what it is when it shall be deleted.
-fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> Decision {
+fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> DeletionDecision {
     // A namespace that is on its way out stays as it is until its contents are gone.
     let is_emptied = || resource_type.is_namespace() && resource_type.strategy.holds_deletion(object);
     if is_being_deleted(object) && is_emptied() {
-        return Decision { is_end: false, is_changed: false };
+        return DeletionDecision { is_end: false, is_changed: false };
     }
     let mut is_changed = false;
     if let Some(propagation) = propagation(resource_type, object, options) {
@@ -197,9 +199,9 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
             is_changed |= set_finalizer(object, finalizer, propagation == wanted);
         }
     }
-    if resource_type.is_definition() && !is_being_deleted(object) {
-        conditions::begin_end(object, &time(now()));
-        return Decision { is_end: false, is_changed: true };
+    if resource_type.is_crd() && !is_being_deleted(object) {
+        conditions::begin_termination(object, &time(now()));
+        return DeletionDecision { is_end: false, is_changed: true };
     }
     if let Some(grace) = resource_type.strategy.grace(object, options.grace) {
         is_changed = true;
@@ -214,7 +216,7 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
         is_changed = true;
         begin_deletion(resource_type, object, now(), 0);
     }
-    Decision { is_end, is_changed }
+    DeletionDecision { is_end, is_changed }
 }
 
 /// What becomes of dependents; `None` leaves it to the finalizers that the object has.
@@ -223,10 +225,12 @@ fn propagation(
     object: &Object,
     options: &DeleteOptions,
 ) -> Option<Propagation> {
-    let is_said = || finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
+    let is_explicit = || finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
     match resource_type.strategy.dependents() {
         Dependents::None => None,
-        Dependents::Orphaned(_) if options.propagation.is_none() && !is_said() => Some(Propagation::Orphan),
+        Dependents::Orphaned(_) if options.propagation.is_none() && !is_explicit() => {
+            Some(Propagation::Orphan)
+        }
         _ => options.propagation,
     }
 }
@@ -249,7 +253,7 @@ pub fn check_preconditions(
     options: &DeleteOptions,
 ) -> Result<(), Error> {
     // These two look for themselves before the store does.
-    if resource_type.is_namespace() || resource_type.is_definition() {
+    if resource_type.is_namespace() || resource_type.is_crd() {
         return check_first(resource_type, head, options);
     }
     let conflict = |message: String| Error::Conflict {
@@ -273,7 +277,7 @@ pub fn check_preconditions(
     Ok(())
 }
 
-/// The same in the words of namespaces and definitions.
+/// The same in the words of namespaces and CRDs.
 fn check_first(resource_type: &ResourceType, head: &Stored, options: &DeleteOptions) -> Result<(), Error> {
     let conflict = |what: &str, given: &str, actual: &str| {
         let message =

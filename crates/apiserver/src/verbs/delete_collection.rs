@@ -10,9 +10,9 @@ use super::Call;
 use super::delete::{delete_found, warn};
 use super::list::{ListMetadata, Reader};
 use super::options::DeleteOptions;
-use super::scope::scope;
+use super::selection::selection;
 use crate::body::Body;
-use crate::definitions::indexing::has_fields;
+use crate::crds::selectable_fields::has_fields;
 use crate::render;
 use crate::request::list_options::ListOptions;
 
@@ -28,10 +28,10 @@ pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
 /// Deletes the objects of a selection, as many as the call asks for; what they were last, and where the list of them ends.
 pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(ListMetadata, Vec<Bytes>), Error> {
     let wanted = ListOptions::from_query(&call.query)?;
-    let scope = scope(call)?;
-    has_fields(call, &scope.selector).await?;
+    let selection = selection(call)?;
+    has_fields(call, &selection.selector).await?;
     warn(call, options);
-    let mut reader = Reader::open(call, &scope, &wanted).await?;
+    let mut reader = Reader::open(call, &selection, &wanted).await?;
     let mut deleted = Vec::new();
     while !reader.done() {
         let items = reader.next_stored().await?;

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use store::{Precondition, Stored, Write};
 
 use super::body;
-use super::delete::{self, Ending};
-use super::managers::Writing;
+use super::delete::{self, Deletion};
+use super::managed_fields::FieldManager;
 use super::metadata::{self, attributes, time};
 use super::options::{DeleteOptions, WriteOptions};
 use super::write::{ATTEMPTS, modified, now};
 use super::{Call, create, store_error};
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::body::Body;
 use crate::built_in;
 use crate::pages::Pages;
@@ -31,10 +31,11 @@ pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     let sent = call.about(Arc::new(Served::alone(built_in::alone("policy", "Eviction"))));
     let mut eviction = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &eviction)?;
-    if metadata::text(&eviction, "name") != call.place.name {
+    if metadata::text(&eviction, "name") != call.path.name {
         return Err(Error::bad_request("name in URL does not match name in Eviction object"));
     }
-    let request = Request::create(&call, &call.place.name, options.dry_run).shown_as(&sent.resource_type);
+    let request =
+        AdmissionAttributes::create(&call, &call.path.name, options.dry_run).shown_as(&sent.resource_type);
     request.admit_whole(&mut eviction).await?;
     let options = delete_options(&call, &eviction)?;
     evict_pod(&call, &options).await?;
@@ -69,7 +70,7 @@ async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
         let now = time(now());
         let beside = count(call, &pod, &now).await?;
         note_eviction(&mut pod, &now);
-        let ending = Ending::of(&call.resource_type, pod, options).await?;
+        let ending = Deletion::of(&call.resource_type, pod, options).await?;
         if delete::attempt(call, &head, ending, options, beside).await?.is_some() {
             return Ok(());
         }
@@ -90,7 +91,7 @@ async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Er
     let found = heads.into_iter().zip(&objects);
     let found = found.into_iter().find(|(head, _)| head.key.name == metadata::text(&budget, "name"));
     Ok(found.map(|(head, old)| {
-        let writing = Writing::by_server(&call.api, of, "status", now.to_owned());
+        let writing = FieldManager::by_server(&call.api, of, "status", now.to_owned());
         let tracked = writing.track(Some(old), &mut budget);
         Write::Update {
             key: head.key,

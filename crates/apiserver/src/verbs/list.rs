@@ -10,11 +10,11 @@ use model::{ObjectKey, Revision};
 use store::{ListQuery, Page, Position, Store, Stored};
 
 use super::continue_token::ContinueToken;
-use super::scope::{Scope, scope};
-use super::{Call, components, store_error, too_old};
+use super::selection::{Selection, selection};
+use super::{Call, component_status, store_error, too_old};
 use crate::body::{Aborted, Body};
-use crate::definitions::Catalog;
-use crate::definitions::indexing::has_fields;
+use crate::crds::Catalog;
+use crate::crds::selectable_fields::has_fields;
 use crate::registry::Served;
 use crate::render::ListFrame;
 use crate::request::list_options::{ListOptions, VersionMatch};
@@ -28,11 +28,11 @@ const PIECE: usize = 64 << 10;
 pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     let options = ListOptions::from_query(&call.query)?;
     if call.resource_type.is_component_status() {
-        return components::list(&call).await;
+        return component_status::list(&call).await;
     }
-    let scope = scope(&call)?;
-    has_fields(&call, &scope.selector).await?;
-    let mut reader = Reader::open(&call, &scope, &options).await?;
+    let selection = selection(&call)?;
+    has_fields(&call, &selection.selector).await?;
+    let mut reader = Reader::open(&call, &selection, &options).await?;
     let first = reader.next().await?;
     let frame = ListFrame::new(&call);
     if !frame.streams() {
@@ -113,7 +113,7 @@ pub struct ListMetadata {
 pub struct Reader {
     store: Store,
     resource_type: Arc<Served>,
-    followed: Option<Arc<Catalog>>,
+    catalog: Option<Arc<Catalog>>,
     query: ListQuery,
     /// One object, where the selection names it.
     lookup: Option<ObjectKey>,
@@ -131,13 +131,13 @@ pub struct Reader {
 
 impl Reader {
     /// Everything of a selection as of now, for a watch that begins with the state.
-    pub fn of_state(call: &Call, scope: &Scope) -> Self {
+    pub fn of_state(call: &Call, selection: &Selection) -> Self {
         Self {
             store: call.api.store.clone(),
             resource_type: call.resource_type.clone(),
-            followed: call.followed(),
-            query: scope.query(call, CHUNK),
-            lookup: scope.lookup(call),
+            catalog: call.crd_catalog(),
+            query: selection.query(call, CHUNK),
+            lookup: selection.lookup(call),
             wanted: None,
             left: None,
             counts: false,
@@ -149,14 +149,14 @@ impl Reader {
         }
     }
 
-    pub async fn open(call: &Call, scope: &Scope, options: &ListOptions) -> Result<Self, Error> {
+    pub async fn open(call: &Call, selection: &Selection, options: &ListOptions) -> Result<Self, Error> {
         let token = options.continue_token.as_deref().map(ContinueToken::decode).transpose()?;
         let given = call.query.text("resourceVersion");
         if token.is_some() && !given.is_empty() && given != "0" {
             let message = "specifying resource version is not allowed when using continue";
             return Err(Error::BadRequest { message: message.to_owned() });
         }
-        let mut reader = Self::of_state(call, scope);
+        let mut reader = Self::of_state(call, selection);
         reader.query.at = match (&token, options.version) {
             (Some(token), _) => token.revision(),
             (None, VersionMatch::Exact(revision)) => Some(revision),
@@ -168,7 +168,7 @@ impl Reader {
         };
         reader.query.after = token.as_ref().map(ContinueToken::position);
         reader.wanted = options.limit;
-        reader.counts = options.limit.is_some() && !scope.selective;
+        reader.counts = options.limit.is_some() && !selection.selective;
         reader.left = token.as_ref().and_then(ContinueToken::left);
         reader.token = token;
         Ok(reader)
@@ -228,8 +228,8 @@ impl Reader {
     }
 
     async fn show(&self, items: Vec<Stored>) -> Result<Vec<Stored>, Error> {
-        if let Some(catalog) = &self.followed {
-            catalog.follows_all(items.iter().map(|item| item.revision)).await;
+        if let Some(catalog) = &self.catalog {
+            catalog.wait_for_all(items.iter().map(|item| item.revision)).await;
         }
         self.resource_type.all_of_version(items).await
     }

@@ -7,8 +7,8 @@ use model::Attributes;
 use model::object;
 use serde_json::{Value, json};
 
-use super::definition::STATE;
-use crate::registry::custom::state as definition_state;
+use super::crd::STATE;
+use crate::registry::custom::state as crd_state;
 use crate::registry::{Object, ResourceType};
 
 /// Deletion waits until the garbage collector has deleted all dependents.
@@ -146,7 +146,7 @@ pub fn attributes(resource_type: &ResourceType, object: &Object) -> Attributes {
     let strategy = &resource_type.strategy;
     let fields = strategy.selectable_fields().iter();
     let fields = fields.map(|path| (path.clone().into_owned(), strategy.field(object, path)));
-    let state = resource_type.is_definition().then(|| (STATE.to_owned(), definition_state(object)));
+    let state = resource_type.is_crd().then(|| (STATE.to_owned(), crd_state(object)));
     Attributes::new(labels.collect(), fields.chain(state).collect())
 }
 

@@ -1,22 +1,21 @@
 //! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
 
-mod admitted;
+mod admin_access;
+mod allocator;
 mod apply;
 mod binding;
 mod body;
-mod claims;
-mod components;
+mod component_status;
 mod continue_token;
+mod crd;
 mod create;
-mod definition;
 mod delete;
 mod delete_collection;
-mod devices;
 mod escalation;
 mod eviction;
 mod get;
 mod list;
-mod managers;
+mod managed_fields;
 mod metadata;
 mod namespace;
 pub(crate) mod nodes;
@@ -24,7 +23,8 @@ mod options;
 mod patch;
 mod reindex;
 mod scale;
-mod scope;
+mod selection;
+mod subresource_admission;
 mod token;
 mod type_meta;
 mod update;
@@ -32,7 +32,7 @@ mod watch;
 mod write;
 
 pub(crate) use list::ListMetadata;
-pub(crate) use managers::{SERVER, Writing, set_managers};
+pub(crate) use managed_fields::{FieldManager, SERVER, set_managers};
 pub(crate) use metadata::{attributes, metadata_mut, text, time};
 pub(crate) use reindex::write_again;
 pub(crate) use write::now;
@@ -52,7 +52,7 @@ use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::body::Body;
 use crate::gate::PriorityLevel;
-use crate::registry::{Definition, Object, Served};
+use crate::registry::{Crd, Object, Served};
 use crate::render::wants_pretty;
 use crate::request::negotiate::{self, Form, Offer, content_type};
 use crate::request::path::ResourcePath;
@@ -65,9 +65,9 @@ pub(crate) struct Call {
     pub api: ApiServer,
     pub caller: Identity,
     pub resource_type: Arc<Served>,
-    /// Where the type comes from, if that is a definition.
-    pub definition: Option<Arc<Definition>>,
-    pub place: ResourcePath,
+    /// Where the type comes from, if that is a CRD.
+    pub crd: Option<Arc<Crd>>,
+    pub path: ResourcePath,
     pub query: Query,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -84,6 +84,13 @@ pub(crate) struct Call {
     pub level: PriorityLevel,
 }
 
+/// The input of a request: its parameters, headers and body.
+pub(crate) struct Input {
+    pub query: Query,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
 /// The context of a request: everything beside its RequestInfo.
 pub(crate) struct Context<'a> {
     pub warnings: &'a Warnings,
@@ -95,7 +102,7 @@ pub(crate) struct Context<'a> {
 impl Call {
     /// The key of the object that the path names.
     pub fn key(&self) -> ObjectKey {
-        self.key_of(&self.place.name)
+        self.key_of(&self.path.name)
     }
 
     /// The key of another object in the same place.
@@ -109,8 +116,8 @@ impl Call {
             api: self.api.clone(),
             caller: self.caller.clone(),
             resource_type,
-            definition: self.definition.clone(),
-            place: self.place.clone(),
+            crd: self.crd.clone(),
+            path: self.path.clone(),
             query: self.query.clone(),
             headers: self.headers.clone(),
             body: self.body.clone(),
@@ -160,36 +167,35 @@ impl Call {
 
     /// The namespace of the objects; empty for cluster-scoped types.
     pub fn namespace(&self) -> &str {
-        if self.resource_type.namespaced { &self.place.namespace } else { "" }
+        if self.resource_type.namespaced { &self.path.namespace } else { "" }
     }
 }
 
-/// How often a write is begun again when the definition of its type changes meanwhile.
-const DEFINITION_ATTEMPTS: usize = 8;
+/// How often a write is begun again when the CRD of its type changes meanwhile.
+const CRD_ATTEMPTS: usize = 8;
 
 /// Finds the resource type and calls the verb.
 pub(crate) async fn dispatch(
     api: &ApiServer,
     caller: Identity,
-    (verb, place): (Verb, ResourcePath),
-    query: Query,
-    headers: HeaderMap,
-    body: Bytes,
+    verb: Verb,
+    path: ResourcePath,
+    Input { query, headers, body }: Input,
     Context { warnings, trail, deadline, level }: Context<'_>,
 ) -> Result<Response<Body>, Error> {
-    let (resource_type, definition) = find(api, verb, &place, (warnings, trail))?;
+    let (resource_type, crd) = find(api, verb, &path, warnings, trail)?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let offer = resource_type.offer();
     // A token is no object that could be a row.
-    let offer = Offer { tables: offer.tables && place.subresource != "token", ..offer };
+    let offer = Offer { tables: offer.tables && path.subresource != "token", ..offer };
     let form = negotiate::accepted(&headers, offer, streams, pretty)?;
     let mut call = Call {
         api: api.clone(),
         caller,
         resource_type,
-        definition,
-        place,
+        crd,
+        path,
         query,
         headers,
         body,
@@ -201,12 +207,12 @@ pub(crate) async fn dispatch(
         unenforced: Arc::default(),
     };
     let unenforced = call.unenforced.clone();
-    for _ in 1..DEFINITION_ATTEMPTS {
-        let Some(definition) = call.definition.clone().filter(|_| verb.is_mutating()) else { break };
+    for _ in 1..CRD_ATTEMPTS {
+        let Some(crd) = call.crd.clone().filter(|_| verb.is_mutating()) else { break };
         match run(call.about(call.resource_type.clone()), verb).await {
             Err(Error::DefinitionChanged) => {
-                api.catalog.moves_on(&definition).await?;
-                (call.resource_type, call.definition) = find(api, verb, &call.place, (warnings, trail))?;
+                api.catalog.wait_until_replaced(&crd).await?;
+                (call.resource_type, call.crd) = find(api, verb, &call.path, warnings, trail)?;
             }
             answer => return enforced(answer, &unenforced),
         }
@@ -223,21 +229,21 @@ fn enforced(answer: Result<Response<Body>, Error>, unenforced: &AtomicBool) -> R
     answer
 }
 
-/// Deletes all objects of a definition, or begins their deletion.
-pub(crate) async fn delete_instances(api: &ApiServer, definition: &Arc<Definition>) -> Result<(), Error> {
-    let Some(call) = instances(api, definition) else { return Ok(()) };
+/// Deletes all objects of a CRD, or begins their deletion.
+pub(crate) async fn delete_instances(api: &ApiServer, crd: &Arc<Crd>) -> Result<(), Error> {
+    let Some(call) = instances(api, crd) else { return Ok(()) };
     let options = options::DeleteOptions { is_end_of_type: true, ..options::DeleteOptions::default() };
     delete_collection::delete_all(&call, &options).await.map(drop)
 }
 
-/// A call of the server itself about all objects of a definition; `None` where it has no types.
-pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option<Call> {
+/// A call of the server itself about all objects of a CRD; `None` where it has no types.
+pub(crate) fn instances(api: &ApiServer, crd: &Arc<Crd>) -> Option<Call> {
     Some(Call {
         api: api.clone(),
         caller: Identity::server(),
-        resource_type: definition.stored()?.clone(),
-        definition: Some(definition.clone()),
-        place: ResourcePath::default(),
+        resource_type: crd.stored()?.clone(),
+        crd: Some(crd.clone()),
+        path: ResourcePath::default(),
         query: Query::parse(""),
         headers: HeaderMap::new(),
         body: Bytes::new(),
@@ -254,17 +260,18 @@ pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option
 fn find(
     api: &ApiServer,
     verb: Verb,
-    place: &ResourcePath,
-    (warnings, trail): (&Warnings, &Trail),
-) -> Result<(Arc<Served>, Option<Arc<Definition>>), Error> {
+    path: &ResourcePath,
+    warnings: &Warnings,
+    trail: &Trail,
+) -> Result<(Arc<Served>, Option<Arc<Crd>>), Error> {
     let registry = api.registry();
-    let found = registry.find(&place.group, &place.version, &place.resource).filter(|of| of.fits(place));
+    let found = registry.find(&path.group, &path.version, &path.resource).filter(|of| of.fits(path));
     let Some(resource_type) = found else {
-        let known = registry.has_group(&place.group);
+        let known = registry.has_group(&path.group);
         return Err(if known { Error::PathNotFound } else { Error::NoSuchPage });
     };
     let is_custom = resource_type.custom.is_some();
-    let verbs = resource_type.verbs_of(&place.subresource);
+    let verbs = resource_type.verbs_of(&path.subresource);
     // To Kubernetes a watch is a list, also where there is only the list.
     let is_reached = is_custom || verb == Verb::Watch || verbs.is_some_and(|verbs| verbs.contains(verb));
     if let Some(warning) = resource_type.strategy.deprecated().filter(|_| is_reached) {
@@ -272,10 +279,10 @@ fn find(
         trail.annotate("k8s.io/deprecated", || "true".to_owned());
     }
     // A namespaced object is made in its namespace, never across all of them.
-    let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
+    let in_place = verb != Verb::Create || !resource_type.namespaced || !path.namespace.is_empty();
     match verbs {
         _ if is_custom && !in_place => return Err(Error::NoSuchPage),
-        None if is_custom => return Err(resource_type.not_found(&place.name)),
+        None if is_custom => return Err(resource_type.not_found(&path.name)),
         None => return Err(Error::PathNotFound),
         Some(verbs) if in_place && verbs.contains(verb) => {}
         Some(_) => {
@@ -286,24 +293,24 @@ fn find(
             });
         }
     }
-    let definition = registry.definition(&place.group, &place.resource).filter(|_| is_custom);
-    Ok((resource_type.clone(), definition.cloned()))
+    let crd = registry.crd(&path.group, &path.resource).filter(|_| is_custom);
+    Ok((resource_type.clone(), crd.cloned()))
 }
 
 /// Every verb but the smallest is boxed: else each request would carry room for the largest of them from hand to hand.
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     match verb {
-        _ if nodes::lead_to(&call.resource_type.group, &call.place.subresource) => {
+        _ if nodes::lead_to(&call.resource_type.group, &call.path.subresource) => {
             Box::pin(nodes::reach(call)).await
         }
-        _ if call.place.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,
-        Verb::Create if call.place.subresource == "eviction" => {
+        _ if call.path.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,
+        Verb::Create if call.path.subresource == "eviction" => {
             Box::pin(eviction::create_eviction(call)).await
         }
-        Verb::Create if call.place.subresource == "binding" || call.resource_type.is_binding() => {
+        Verb::Create if call.path.subresource == "binding" || call.resource_type.is_binding() => {
             Box::pin(binding::create_binding(call)).await
         }
-        Verb::Create if call.place.subresource == "token" => Box::pin(token::create_token(call)).await,
+        Verb::Create if call.path.subresource == "token" => Box::pin(token::create_token(call)).await,
         Verb::Create => Box::pin(create::create(call)).await,
         Verb::Get => get::get(call).await,
         Verb::List => Box::pin(list::list(call)).await,

@@ -13,7 +13,7 @@ use super::apply::{self, APPLY_PATCH};
 use super::body::{Unfit, duplicate_fields, shape};
 use super::options::WriteOptions;
 use super::update::check_place;
-use super::write::{self, Change, Changed};
+use super::write::{self, Mutated, Mutation};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::request::negotiate::content_type;
@@ -44,7 +44,7 @@ pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
     }
     let options = WriteOptions::of_patch(&call.query, false)?;
     let patch = Patch::read(&call, options)?;
-    write::change(&call, &patch, options).await
+    write::update(&call, &patch, options).await
 }
 
 /// A strategic merge patch needs a schema that says how lists are merged, which only built-in types have.
@@ -72,8 +72,8 @@ fn operation_complaints(body: &[u8], parsed: &json::Parsed) -> Vec<String> {
     complaints.map(|complaint| format!("json patch {complaint}")).collect()
 }
 
-impl Change for Patch {
-    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
+impl Mutation for Patch {
+    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Mutated, Error> {
         let document = self.patched(call, old, revision)?;
         let Value::Object(object) = document else {
             let message = "the patch does not leave an object".to_owned();
@@ -90,7 +90,7 @@ impl Change for Patch {
         {
             super::metadata::remove(&mut object, "resourceVersion");
         }
-        Ok(Changed { object, tracked: None })
+        Ok(Mutated { object, tracked: None })
     }
 }
 

@@ -3,7 +3,7 @@
 use model::error::Error;
 use store::{Precondition, Stored, Write};
 
-use super::definition::has_moved;
+use super::crd::has_moved;
 use super::metadata::attributes;
 use super::{Call, store_error};
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use store::Stored;
 
 use super::body;
-use super::managers::{Writing, set_managers};
+use super::managed_fields::{FieldManager, set_managers};
 use super::metadata::{self, set_text, time};
 use super::options::WriteOptions;
 use super::write::now;
 use super::{Call, create, namespace, store_error};
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::auth::accounts::{Bound, Reference};
 use crate::body::Body;
 use crate::registry::{Object, Served};
@@ -36,14 +36,15 @@ pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     call.trail.sent(None, || body::logged(&sent, request.clone()));
     complete(&mut request);
     let made = now();
-    let tracked = Writing::new(&sent, time(made)).track(None, &mut request);
+    let tracked = FieldManager::new(&sent, time(made)).track(None, &mut request);
     create::check_place(&call, &request)?;
     check_name(&call, &request)?;
-    let admitted = Request::create(&call, &call.place.name, options.dry_run).shown_as(&sent.resource_type);
+    let admitted =
+        AdmissionAttributes::create(&call, &call.path.name, options.dry_run).shown_as(&sent.resource_type);
     admitted.admit_whole(&mut request).await?;
-    let account = match find(&call, "serviceaccounts", call.namespace(), &call.place.name).await {
+    let account = match find(&call, "serviceaccounts", call.namespace(), &call.path.name).await {
         Err(missing) => {
-            namespace::check(&call, &call.place.name).await?;
+            namespace::check(&call, &call.path.name).await?;
             return Err(missing);
         }
         found => found?,
@@ -54,20 +55,20 @@ pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
             "the UID in the token request ({given}) does not match the UID of the service account ({})",
             account.uid.0
         );
-        return Err(conflict(GROUP, KIND, &call.place.name, message));
+        return Err(conflict(GROUP, KIND, &call.path.name, message));
     }
     let accounts = call.api.accounts();
     if audiences(&request).is_empty() {
         spec(&mut request)["audiences"] = json!(accounts.settings.audiences);
     }
     for (key, value) in
-        [("name", call.place.name.as_str()), ("namespace", call.namespace()), ("uid", &account.uid.0)]
+        [("name", call.path.name.as_str()), ("namespace", call.namespace()), ("uid", &account.uid.0)]
     {
         set_text(&mut request, key, value);
     }
     set_text(&mut request, "creationTimestamp", &time(made));
     let seconds = lifetime(&mut request, accounts.settings.longest, &call.warnings)?;
-    let serviceaccount = Reference { name: call.place.name.clone(), uid: account.uid.0 };
+    let serviceaccount = Reference { name: call.path.name.clone(), uid: account.uid.0 };
     let namespace = call.namespace().to_owned();
     let mut bound = Bound { namespace, serviceaccount, ..Bound::default() };
     bind(&call, &request, &mut bound).await?;
@@ -115,7 +116,7 @@ fn audiences(request: &Object) -> Vec<String> {
 
 /// The name that the request says must be that of the account.
 fn check_name(call: &Call, request: &Object) -> Result<(), Error> {
-    let (given, account) = (metadata::text(request, "name"), &call.place.name);
+    let (given, account) = (metadata::text(request, "name"), &call.path.name);
     if given.is_empty() || given == account {
         return Ok(());
     }
@@ -203,7 +204,7 @@ async fn bind(call: &Call, request: &Object, bound: &mut Bound) -> Result<(), Er
 /// The node of a pod that runs as this service account.
 async fn node_of(call: &Call, pod: &Stored) -> Result<Option<Reference>, Error> {
     let pod: Value = serde_json::from_slice(&pod.value).unwrap_or_default();
-    let account = &call.place.name;
+    let account = &call.path.name;
     if pod["spec"]["serviceAccountName"].as_str().unwrap_or_default() != account {
         return Err(Error::BadRequest {
             message: format!(

@@ -106,7 +106,8 @@ fn failure(mut error: TrySendError<Request<Full<Bytes>>>) -> Failure {
 
 /// Connects and shakes hands. The task that moves the bytes ends when nobody has used the connection for a while.
 pub(super) async fn open(
-    (address, host): (SocketAddr, &str),
+    address: SocketAddr,
+    host: &str,
     tls: Arc<ClientConfig>,
     tasks: &Tasks,
     usage: &Arc<Usage>,

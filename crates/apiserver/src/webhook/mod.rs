@@ -1,9 +1,9 @@
 //! Webhooks: JSON documents that are sent to other servers over HTTPS, and their answers.
 
+mod address;
 mod connection;
 mod pool;
 mod services;
-mod target;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,15 +19,15 @@ use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
 
 use connection::Failure;
-use pool::{Lease, Pool};
+use pool::{ConnectionLease, ConnectionPool};
 
+pub(crate) use address::WebhookAddress;
 pub(crate) use services::Services;
-pub(crate) use target::Target;
 
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 64 << 20;
 /// For how long the addresses of a webhook are taken as known.
-const ADDRESSES_KNOWN: Duration = Duration::from_secs(5);
+const ADDRESS_TTL: Duration = Duration::from_secs(5);
 
 /// The credentials that an operator configured for a webhook. They have no `Debug`: nothing logs them.
 #[derive(Default)]
@@ -39,23 +39,23 @@ pub(crate) struct Credentials {
 }
 
 /// The addresses of a webhook, and when they were looked up.
-type Known = Option<(Instant, Arc<[SocketAddr]>)>;
+type CachedAddresses = Option<(Instant, Arc<[SocketAddr]>)>;
 
 /// A client of one webhook. Connections are kept, used again, and spread over the webhook's addresses.
 pub(crate) struct Webhook {
-    target: Target,
+    address: WebhookAddress,
     services: Services,
     tls: Result<Arc<ClientConfig>, String>,
     authorization: Option<HeaderValue>,
     timeout: Duration,
-    known: Mutex<Known>,
-    pool: Pool,
+    addresses: Mutex<CachedAddresses>,
+    pool: ConnectionPool,
 }
 
 impl Webhook {
     /// Trusts the authorities of `bundle`, or those of the system where that is empty.
     pub fn new(
-        target: Target,
+        address: WebhookAddress,
         bundle: &[u8],
         timeout: Duration,
         services: &Services,
@@ -63,7 +63,15 @@ impl Webhook {
     ) -> Self {
         let tls = connection::trusting(bundle, credentials.identity.as_ref());
         let (services, authorization) = (services.clone(), credentials.authorization);
-        Self { target, services, tls, authorization, timeout, known: Mutex::default(), pool: Pool::default() }
+        Self {
+            address,
+            services,
+            tls,
+            authorization,
+            timeout,
+            addresses: Mutex::default(),
+            pool: ConnectionPool::default(),
+        }
     }
 
     /// Sends a document and gives the answer, if that is a success. The call ends after the webhook's own time, or at the deadline of
@@ -76,7 +84,7 @@ impl Webhook {
         let limit = left.map_or(self.timeout, |left| left.min(self.timeout));
         let seconds = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
         let query = format!("?timeout={seconds}s");
-        let address = format!("{}{query}", self.target.address());
+        let address = format!("{}{query}", self.address.address());
         // Boxed: nearly every request could come here, and few do.
         match timeout(limit, Box::pin(self.exchange(document, &query))).await {
             Ok(Ok((head, body))) if head.status == StatusCode::OK => Ok(body),
@@ -87,7 +95,7 @@ impl Webhook {
     }
 
     async fn exchange(&self, document: Bytes, query: &str) -> Result<(Parts, Bytes), String> {
-        let _place = self.pool.place().await;
+        let _permit = self.pool.call_permit().await;
         let mut lease = self.connection(false).await?;
         let request = self.request(document.clone(), query, lease.is_http2())?;
         let answer = match lease.send(request).await {
@@ -115,10 +123,10 @@ impl Webhook {
             .header(header::USER_AGENT, "kube-apiserver-admission");
         // HTTP/2 takes the authority from the address, HTTP/1.1 from a header.
         request = match is_http2 {
-            true => request.uri(format!("{}{query}", self.target.address())),
+            true => request.uri(format!("{}{query}", self.address.address())),
             false => request
-                .uri(format!("{}{query}", self.target.path))
-                .header(header::HOST, self.target.authority()),
+                .uri(format!("{}{query}", self.address.path))
+                .header(header::HOST, self.address.authority()),
         };
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization.clone());
@@ -126,29 +134,29 @@ impl Webhook {
         request.body(Full::new(document)).map_err(|error| error.to_string())
     }
 
-    async fn connection(&self, is_fresh: bool) -> Result<Lease<'_>, String> {
+    async fn connection(&self, is_fresh: bool) -> Result<ConnectionLease<'_>, String> {
         let tls = self.tls.as_ref().map_err(Clone::clone)?;
         let addresses = self.addresses().await?;
-        let connection = self.pool.connection((&addresses, &self.target.host), tls, is_fresh).await;
+        let connection = self.pool.connection(&addresses, &self.address.host, tls, is_fresh).await;
         if connection.is_err() {
             // They may have moved.
-            *self.known() = None;
+            *self.cached() = None;
         }
         connection
     }
 
     /// The addresses of the webhook: of the endpoints of a service, or those that its name has.
     async fn addresses(&self) -> Result<Arc<[SocketAddr]>, String> {
-        let known = self.known().clone();
-        if let Some((_, addresses)) = known.filter(|(when, _)| when.elapsed() < ADDRESSES_KNOWN) {
+        let cached = self.cached().clone();
+        if let Some((_, addresses)) = cached.filter(|(when, _)| when.elapsed() < ADDRESS_TTL) {
             return Ok(addresses);
         }
-        let places = match &self.target.service {
-            Some((namespace, name)) => self.services.find(namespace, name, self.target.port).await?,
-            None => vec![(self.target.host.clone(), self.target.port)],
+        let hosts = match &self.address.service {
+            Some((namespace, name)) => self.services.find(namespace, name, self.address.port).await?,
+            None => vec![(self.address.host.clone(), self.address.port)],
         };
         let mut addresses = Vec::new();
-        for (host, port) in places {
+        for (host, port) in hosts {
             if let Ok(ip) = host.parse::<IpAddr>() {
                 addresses.push(SocketAddr::new(ip, port));
                 continue;
@@ -157,12 +165,12 @@ impl Webhook {
             addresses.extend(found.map_err(|error| format!("dial tcp {host}:{port}: {error}"))?);
         }
         let addresses: Arc<[SocketAddr]> = addresses.into();
-        *self.known() = Some((Instant::now(), Arc::clone(&addresses)));
+        *self.cached() = Some((Instant::now(), Arc::clone(&addresses)));
         Ok(addresses)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> std::sync::MutexGuard<'_, CachedAddresses> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

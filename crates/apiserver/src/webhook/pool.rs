@@ -118,15 +118,15 @@ impl Usage {
 }
 
 /// A connection that may be used.
-struct Kept {
+struct PooledConnection {
     address: SocketAddr,
     sender: Sender,
     usage: Arc<Usage>,
 }
 
 #[derive(Default)]
-struct State {
-    kept: Vec<Kept>,
+struct PoolState {
+    kept: Vec<PooledConnection>,
     /// Addresses that could not be reached, and when.
     failed: Vec<(SocketAddr, Instant)>,
     /// The turn of the next call: calls go round the addresses.
@@ -134,15 +134,15 @@ struct State {
 }
 
 /// The connections of one webhook.
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     tasks: Tasks,
     calls: Semaphore,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 /// A connection in use. One that is dropped before its response was read is closed (HTTP/1.1), or loses this stream (HTTP/2).
-pub(super) struct Lease<'p> {
-    pool: &'p Pool,
+pub(super) struct ConnectionLease<'p> {
+    pool: &'p ConnectionPool,
     address: SocketAddr,
     /// There until the lease is given back.
     sender: Option<Sender>,
@@ -151,7 +151,7 @@ pub(super) struct Lease<'p> {
     pub is_reused: bool,
 }
 
-impl Lease<'_> {
+impl ConnectionLease<'_> {
     pub fn is_http2(&self) -> bool {
         self.sender.as_ref().is_some_and(Sender::is_http2)
     }
@@ -172,30 +172,34 @@ impl Lease<'_> {
         let mut state = self.pool.state();
         let idle = state.kept.iter().filter(|kept| !kept.sender.is_http2()).count();
         if idle < IDLE {
-            state.kept.push(Kept { address: self.address, sender, usage: Arc::clone(&self.usage) });
+            state.kept.push(PooledConnection {
+                address: self.address,
+                sender,
+                usage: Arc::clone(&self.usage),
+            });
         }
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for ConnectionLease<'_> {
     fn drop(&mut self) {
         self.usage.end();
     }
 }
 
-impl Default for Pool {
+impl Default for ConnectionPool {
     fn default() -> Self {
         Self { tasks: Tasks::default(), calls: Semaphore::new(CALLS), state: Mutex::default() }
     }
 }
 
-impl Pool {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ConnectionPool {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A place among the calls that are made at once.
-    pub async fn place(&self) -> Option<SemaphorePermit<'_>> {
+    pub async fn call_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.calls.acquire().await.ok()
     }
 
@@ -205,10 +209,11 @@ impl Pool {
     /// Why the first address that was tried cannot be reached.
     pub async fn connection(
         &self,
-        (addresses, host): (&[SocketAddr], &str),
+        addresses: &[SocketAddr],
+        host: &str,
         tls: &Arc<ClientConfig>,
         is_fresh: bool,
-    ) -> Result<Lease<'_>, String> {
+    ) -> Result<ConnectionLease<'_>, String> {
         let order = self.order(addresses);
         let mut first = None;
         for (at, address) in order.iter().enumerate() {
@@ -217,7 +222,7 @@ impl Pool {
             }
             let usage = Arc::new(Usage::default());
             usage.begin();
-            let opening = connection::open((*address, host), Arc::clone(tls), &self.tasks, &usage);
+            let opening = connection::open(*address, host, Arc::clone(tls), &self.tasks, &usage);
             let opened = match at + 1 < order.len() {
                 true => timeout(DIAL_TIMEOUT, opening)
                     .await
@@ -250,7 +255,7 @@ impl Pool {
     }
 
     /// A kept connection to an address. HTTP/2 connections are shared, others handed over.
-    fn take(&self, address: SocketAddr) -> Option<Lease<'_>> {
+    fn take(&self, address: SocketAddr) -> Option<ConnectionLease<'_>> {
         let mut state = self.state();
         state.kept.retain(|kept| !kept.sender.is_closed());
         let at = state.kept.iter().position(|kept| kept.address == address)?;
@@ -262,17 +267,17 @@ impl Pool {
             }
         };
         usage.begin();
-        Some(Lease { pool: self, address, sender: Some(sender), usage, is_reused: true })
+        Some(ConnectionLease { pool: self, address, sender: Some(sender), usage, is_reused: true })
     }
 
-    fn opened(&self, address: SocketAddr, sender: Sender, usage: Arc<Usage>) -> Lease<'_> {
+    fn opened(&self, address: SocketAddr, sender: Sender, usage: Arc<Usage>) -> ConnectionLease<'_> {
         if let Sender::Http2(sender) = &sender {
             let mut state = self.state();
             // Where several were opened at once, the last one is shared; the others end with their calls.
             state.kept.retain(|kept| !(kept.address == address && kept.sender.is_http2()));
             let (sender, usage) = (Sender::Http2(sender.clone()), Arc::clone(&usage));
-            state.kept.push(Kept { address, sender, usage });
+            state.kept.push(PooledConnection { address, sender, usage });
         }
-        Lease { pool: self, address, sender: Some(sender), usage, is_reused: false }
+        ConnectionLease { pool: self, address, sender: Some(sender), usage, is_reused: false }
     }
 }

@@ -21,7 +21,7 @@ async fn with(enable: &[&str], disable: &[&str]) -> Client {
 }
 
 #[tokio::test]
-async fn pods_get_what_plugins_give_them() {
+async fn plugins_complete_pods() {
     let client = Client::new().await;
     let made = client.create(PODS, &pod("a")).await;
     assert_eq!(made["spec"]["priority"], 0);
@@ -36,7 +36,7 @@ async fn pods_get_what_plugins_give_them() {
 }
 
 #[tokio::test]
-async fn a_class_that_is_written_holds_at_once() {
+async fn a_new_class_applies_to_the_next_request() {
     let client = Client::new().await;
     let class = json!({"metadata": {"name": "high"}, "value": 7, "globalDefault": true});
     client.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await;
@@ -59,7 +59,7 @@ async fn a_plugin_that_refuses_comes_after_a_namespace_that_is_missing() {
 }
 
 #[tokio::test]
-async fn namespaces_can_be_left_alone() {
+async fn namespace_lifecycle_can_be_disabled() {
     let client = with(&[], &["NamespaceLifecycle"]).await;
     let made = json!({"metadata": {"name": "a"}});
     client.create("/api/v1/namespaces/nowhere/configmaps", &made).await;
@@ -71,7 +71,7 @@ async fn namespaces_can_be_left_alone() {
 }
 
 #[tokio::test]
-async fn all_can_be_denied() {
+async fn always_deny_refuses_every_write() {
     let client = Client::new().await;
     let denying = Switches::default().with(&names(&["AlwaysDeny"]), &[]).unwrap();
     let api = apiserver::ApiServer::builder(client.store.clone()).admission_plugins(denying);
@@ -131,7 +131,7 @@ pub async fn quota(client: &Client, name: &str, hard: Value) {
 }
 
 #[tokio::test]
-async fn a_quota_holds_however_many_write_at_once() {
+async fn a_quota_holds_under_concurrent_writes() {
     let client = Client::new().await;
     quota(&client, "q", json!({"configmaps": "5", "count/secrets": "1"})).await;
     let maps = "/api/v1/namespaces/default/configmaps";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use apiserver::ApiService;
 use apiserver::audit::{self, Audit, Log, Rotation};
-use apiserver::auth::{Authorizer, Decision, Identity, Mode, Question};
+use apiserver::auth::{Authorizer, AuthorizerAttributes, Decision, Identity, Mode};
 use bytes::Bytes;
 use futures::FutureExt;
 use http::{Method, Request};
@@ -129,7 +129,7 @@ async fn a_client_that_goes_away_is_logged_as_such() {
 struct Broken;
 
 impl Authorizer for Broken {
-    fn decide(&self, caller: &Identity, _: Question<'_>) -> Decision {
+    fn decide(&self, caller: &Identity, _: AuthorizerAttributes<'_>) -> Decision {
         assert!(caller.name != "jane", "this is a test");
         Decision::NoOpinion { reason: String::new() }
     }
@@ -158,7 +158,7 @@ async fn a_panic_is_logged_as_such() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_request_comes_back_also_where_nothing_is_logged() {
+async fn the_audit_id_is_returned_without_an_audit_log() {
     let admin = Client::new().await;
     let named = admin.send(Method::GET, MAPS, &[("audit-id", "mine")], b"").await;
     assert_eq!(named.headers["audit-id"], "mine");

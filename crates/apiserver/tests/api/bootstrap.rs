@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use apiserver::ApiServer;
 use apiserver::audit::{Audit, Log, Rotation};
-use apiserver::auth::{ProxyHeaders, Trust, TrustedProxies};
+use apiserver::auth::{ClusterAuthenticationInfo, ProxyHeaders, RequestHeaderInfo};
 use kinds::audit::Policy;
 use process::reload::{Current, Updater};
 use prometheus_client::registry::Registry;
@@ -20,7 +20,7 @@ const OF_TRUST: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apis
 const FLOW_SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 
 #[tokio::test]
-async fn a_server_begins_with_what_every_cluster_has() {
+async fn a_fresh_server_has_the_default_objects() {
     let client = Client::new().await;
     for (path, count) in [
         ("/api/v1/namespaces", 4),
@@ -36,7 +36,7 @@ async fn a_server_begins_with_what_every_cluster_has() {
 
 /// So a kill before the first answer leaves all of them or none, and it waits for the disk once.
 #[tokio::test]
-async fn what_is_there_before_the_first_answer_is_one_commit_and_a_second_start_only_takes_over_the_lease() {
+async fn the_first_objects_are_one_commit_and_a_restart_only_takes_over_the_lease() {
     let mut metrics = Registry::default();
     let engine = Arc::new(Sqlite::in_memory().unwrap());
     let store = Store::open(engine, Options::default(), &Metrics::new(&mut metrics)).await.unwrap();
@@ -91,7 +91,7 @@ async fn every_object_of_a_fresh_server_came_through_the_pipeline() {
 }
 
 #[tokio::test]
-async fn a_server_that_starts_again_makes_only_what_is_missing() {
+async fn a_restart_creates_only_missing_objects() {
     let client = Client::new().await;
     let restart = || async {
         let before = client.store.clock().await.unwrap().current;
@@ -106,7 +106,7 @@ async fn a_server_that_starts_again_makes_only_what_is_missing() {
 }
 
 #[tokio::test]
-async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away() {
+async fn the_authentication_configmap_is_restored_and_merged_between_servers() {
     let key = rcgen::KeyPair::generate().unwrap();
     let authority = rcgen::CertificateParams::new(["authority".to_owned()]).unwrap();
     let authority = x509::pem::encode(x509::pem::CERTIFICATE, authority.self_signed(&key).unwrap().der());
@@ -123,7 +123,8 @@ async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away
             }
         }
     };
-    let (updater, trust) = Updater::new(Trust { clients: authority.clone(), proxies: None });
+    let (updater, trust) =
+        Updater::new(ClusterAuthenticationInfo { client_ca: authority.clone(), request_header: None });
     client.api.publish(trust);
     let map = there(|map, authority| map["data"] == json!({"client-ca-file": authority})).await;
     assert_eq!(map["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
@@ -131,9 +132,12 @@ async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away
     there(|map, authority| map["data"]["client-ca-file"] == authority).await;
 
     let headers = ProxyHeaders::usual();
-    let proxies = TrustedProxies { authorities: authority.clone(), names: Vec::new(), headers };
+    let proxies = RequestHeaderInfo { ca: authority.clone(), allowed_names: Vec::new(), headers };
     let other = client.restarted().await;
-    other.api.publish(Current::fixed(Trust { clients: String::new(), proxies: Some(proxies) }));
+    other.api.publish(Current::fixed(ClusterAuthenticationInfo {
+        client_ca: String::new(),
+        request_header: Some(proxies),
+    }));
     let map = there(|map, _| map["data"]["requestheader-uid-headers"].is_string()).await;
     assert_eq!(map["data"]["client-ca-file"], authority);
     assert_eq!(map["data"]["requestheader-allowed-names"], "[]");
@@ -143,7 +147,7 @@ async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away
     // A CA file that is reloaded reaches the object without anybody touching it.
     let next = rcgen::CertificateParams::new(["next".to_owned()]).unwrap();
     let next = x509::pem::encode(x509::pem::CERTIFICATE, next.self_signed(&key).unwrap().der());
-    updater.set(Trust { clients: next.clone(), proxies: None });
+    updater.set(ClusterAuthenticationInfo { client_ca: next.clone(), request_header: None });
     let is_there =
         |map: &Value| map["data"]["client-ca-file"].as_str().is_some_and(|bundle| bundle.contains(&next));
     while !is_there(&client.get(OF_TRUST).await.json()) {

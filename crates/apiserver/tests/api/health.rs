@@ -7,7 +7,7 @@ use serde_json::json;
 use store::Error;
 
 use crate::client::{CONFIGMAPS, Client};
-use crate::faulty::Faulty;
+use crate::faulty_engine::Faulty;
 
 async fn lines(client: &Client, path: &str) -> (u16, String) {
     let answer = client.get(path).await;
@@ -91,7 +91,7 @@ async fn a_server_whose_informers_cannot_list_is_not_ready_until_they_can() {
 }
 
 #[tokio::test]
-async fn a_server_whose_controller_hears_of_no_changes_is_not_ready_until_it_does() {
+async fn a_server_whose_trigger_cannot_watch_is_not_ready_until_it_can() {
     let change = |builder: apiserver::Builder| {
         builder.address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     };

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-use apiserver::auth::{Identity, Trust};
+use apiserver::auth::{ClusterAuthenticationInfo, Identity};
 use model::{Attributes, Encoded, ObjectKey, Resource};
 use process::Shutdown;
 use process::reload::Current;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use store::{Precondition, Store, Write};
 use tokio::task::JoinSet;
 
+use crate::admission_policies::{BINDINGS, POLICIES, binding, policy};
 use crate::client::{CONFIGMAPS, Client, version};
-use crate::custom::{DEFINITIONS, WIDGETS, definition, widget};
-use crate::faulty::Faulty;
-use crate::policies::{BINDINGS, POLICIES, binding, policy};
+use crate::custom_resources::{DEFINITIONS, WIDGETS, definition, widget};
+use crate::faulty_engine::Faulty;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
@@ -80,7 +80,7 @@ async fn until_watching(client: &Client, before: u64, mut request: impl Future +
 }
 
 #[tokio::test]
-async fn every_controller_of_the_server_is_right_again() {
+async fn every_controller_recovers_from_a_lost_history() {
     let change = |builder: apiserver::Builder| {
         builder.address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     };
@@ -88,10 +88,12 @@ async fn every_controller_of_the_server_is_right_again() {
     let key_pair = rcgen::KeyPair::generate().unwrap();
     let authority = rcgen::CertificateParams::new(["authority".to_owned()]).unwrap();
     let clients = x509::pem::encode(x509::pem::CERTIFICATE, authority.self_signed(&key_pair).unwrap().der());
-    client.api.publish(Current::fixed(Trust { clients, proxies: None }));
+    client
+        .api
+        .publish(Current::fixed(ClusterAuthenticationInfo { client_ca: clients, request_header: None }));
     let mut tasks = JoinSet::new();
     tasks.spawn(apiserver::check_policies(client.api.clone(), Shutdown::new()));
-    client.create(POLICIES, &policy("p", ("", "v1", "configmaps"), "true")).await;
+    client.create(POLICIES, &policy("p", ["", "v1", "configmaps"], "true")).await;
     client.create(DEFINITIONS, &definition()).await;
     let leases = client.get(LEASES).await.json();
     let lease = leases["items"][0]["metadata"]["name"].as_str().unwrap();
@@ -124,7 +126,7 @@ async fn every_controller_of_the_server_is_right_again() {
 }
 
 #[tokio::test]
-async fn every_decision_is_made_by_the_objects_that_are_there() {
+async fn decisions_use_the_relisted_objects() {
     let (client, engine) = Faulty::server(|builder| builder).await;
     let jane = client.as_caller(Identity::authenticated("jane", []));
     let subjects = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}]);
@@ -132,7 +134,7 @@ async fn every_decision_is_made_by_the_objects_that_are_there() {
         json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"});
     let grant = json!({"metadata": {"name": "jane"}, "subjects": subjects, "roleRef": role});
     client.create(ROLE_BINDINGS, &grant).await;
-    client.create(POLICIES, &policy("p", ("", "v1", "configmaps"), "false")).await;
+    client.create(POLICIES, &policy("p", ["", "v1", "configmaps"], "false")).await;
     client.create(BINDINGS, &binding("p")).await;
     client.create(DEFINITIONS, &definition()).await;
     let map = json!({"metadata": {"generateName": "a"}});
@@ -154,7 +156,7 @@ async fn every_decision_is_made_by_the_objects_that_are_there() {
 }
 
 #[tokio::test]
-async fn the_mark_of_a_selectable_field_is_found() {
+async fn the_index_mark_of_a_selectable_field_is_found() {
     let (client, engine) = Faulty::server(|builder| builder).await;
     client.create(DEFINITIONS, &definition()).await;
     client.create(WIDGETS, &widget("a", "red")).await;
@@ -177,7 +179,7 @@ fn mark() -> ObjectKey {
 }
 
 #[tokio::test]
-async fn a_list_that_waits_for_a_selectable_field_gets_its_answer() {
+async fn a_list_waiting_for_a_selectable_field_completes() {
     let (client, engine) = Faulty::server(|builder| builder).await;
     let mut plain = definition();
     plain["spec"]["versions"][0].as_object_mut().unwrap().remove("selectableFields");
@@ -198,7 +200,7 @@ async fn a_list_that_waits_for_a_selectable_field_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn a_definition_ends_when_its_last_object_is_gone() {
+async fn a_crd_is_finalized_when_its_last_object_is_gone() {
     let (client, engine) = Faulty::server(|builder| builder).await;
     client.create(DEFINITIONS, &definition()).await;
     let mut held = widget("a", "red");

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::custom::{DEFINITIONS, definition};
+use crate::custom_resources::{DEFINITIONS, definition};
 
 fn without_descriptions(value: &Value) -> Value {
     match value {
@@ -170,7 +170,7 @@ async fn a_client_gets_a_document_in_the_form_that_it_asks_for_or_none() {
 }
 
 #[tokio::test]
-async fn definitions_are_in_the_documents_at_once() {
+async fn a_new_crd_is_in_the_documents_at_once() {
     let client = Client::new().await;
     let paths = |index: &Value| index["paths"].as_object().unwrap().clone();
     assert!(!paths(&client.get("/openapi/v3").await.json()).contains_key("apis/example.io/v1"));

@@ -88,7 +88,7 @@ async fn creates(api: &ApiServer, token: &str, count: usize) -> Vec<Response<Bod
 }
 
 #[tokio::test]
-async fn a_flood_of_one_user_is_sent_away_and_leaves_slots_to_others() {
+async fn a_flood_of_one_user_gets_429_and_leaves_slots_to_others() {
     let admin = server(Limits { writes_in_flight: 10, ..Limits::default() }).await;
     // Nothing is committed before all requests are on their way.
     let hold = admin.store.hold().await;

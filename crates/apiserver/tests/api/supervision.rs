@@ -1,6 +1,6 @@
 //! Background tasks of a server that end early, one after the other.
 
-use apiserver::auth::Trust;
+use apiserver::auth::ClusterAuthenticationInfo;
 use tasks::Cause;
 
 use crate::client::Client;
@@ -43,7 +43,7 @@ pub async fn server() -> Client {
         builder.audit(audit).address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     });
     let client = client.await;
-    let trust = Trust { clients: "x".to_owned(), proxies: None };
+    let trust = ClusterAuthenticationInfo { client_ca: "x".to_owned(), request_header: None };
     client.api.publish(process::reload::Current::fixed(trust));
     client
 }

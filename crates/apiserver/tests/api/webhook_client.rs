@@ -12,9 +12,9 @@ use serde_json::json;
 use store::Write;
 use tokio::task::JoinSet;
 
+use crate::admission_webhooks::{VALIDATING, configure, hook, map, usual};
 use crate::client::{CONFIGMAPS, Client};
-use crate::webhook::Webhook;
-use crate::webhooks::{VALIDATING, configure, hook, map, usual};
+use crate::webhook_server::Webhook;
 
 const HTTP2: [&str; 2] = ["h2", "http/1.1"];
 

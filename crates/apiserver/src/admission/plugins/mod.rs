@@ -1,49 +1,58 @@
 //! The plugins, a file for those of one subject, and how they are made by name.
 
+mod always_pull_images;
 mod certificates;
-mod images;
-mod ingress;
+mod default_ingress_class;
+mod default_storage_class;
+mod default_toleration_seconds;
+mod deny_service_external_ips;
+mod extended_resource_toleration;
+mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
+mod namespace_auto_provision;
+mod namespace_exists;
 mod namespace_lifecycle;
-mod namespaces;
 mod node_restriction;
-mod owners;
-mod placement;
+mod owner_references_permission_enforcement;
+mod persistent_volume_claim_resize;
+mod pod_containers;
+mod pod_node_selector;
 mod pod_security;
+mod pod_toleration_restriction;
+mod pod_topology_labels;
 pub(super) mod policies;
 mod priority;
-mod quota;
+mod resource_quota;
 mod runtime_class;
 mod service_account;
-mod storage;
-mod tolerations;
-mod topology;
-mod tree;
+mod storage_classes;
+mod storage_object_in_use_protection;
+mod taint_nodes_by_condition;
 
 use std::sync::Arc;
 
 use kinds::admission::configuration::AdmissionConfiguration;
 
-use super::follow::Follows;
+use super::informers::PluginInformer;
 use super::webhooks::Webhooks;
-use super::{Phases, Plugin, Request, Step, Target};
+use super::{AdmissionAttributes, AdmissionTarget, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 use crate::webhook::Services;
-use storage::StorageClasses;
+use storage_classes::StorageClasses;
 
 /// Plugins as they are made one after the other, in their order.
 #[derive(Default)]
-pub(super) struct Built {
+pub(super) struct PluginBuilder {
     services: Services,
     pub plugins: Vec<Arc<dyn Plugin>>,
     /// What they follow.
-    pub followed: Vec<Arc<dyn Follows>>,
+    pub informers: Vec<Arc<dyn PluginInformer>>,
     configuration: AdmissionConfiguration,
     /// Two of them know storage classes.
     classes: Option<StorageClasses>,
 }
 
-impl Built {
+impl PluginBuilder {
     /// With nothing yet, what an operator says of plugins, and where services are found.
     pub fn new(configuration: AdmissionConfiguration, services: Services) -> Self {
         Self { configuration, services, ..Self::default() }
@@ -55,7 +64,7 @@ impl Built {
             false => self.configuration.validating_webhook_users.clone(),
         };
         let webhooks = Webhooks::new(is_mutating, &self.services, users);
-        self.followed.push(webhooks.followed());
+        self.informers.push(webhooks.informer());
         Arc::new(webhooks)
     }
 
@@ -63,69 +72,79 @@ impl Built {
     pub fn add(&mut self, name: &str) {
         let plugin: Arc<dyn Plugin> = match name {
             "NamespaceLifecycle" => Arc::new(namespace_lifecycle::NamespaceLifecycle),
-            "LimitPodHardAntiAffinityTopology" => Arc::new(tolerations::LimitPodHardAntiAffinityTopology),
+            "LimitPodHardAntiAffinityTopology" => {
+                Arc::new(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology)
+            }
             "LimitRanger" => {
                 let ranger = limit_ranger::LimitRanger::new();
-                self.followed.push(ranger.followed());
+                self.informers.push(ranger.informer());
                 Arc::new(ranger)
             }
             "ServiceAccount" => {
                 let accounts = service_account::ServiceAccount::new();
-                self.followed.push(accounts.followed());
+                self.informers.push(accounts.informer());
                 Arc::new(accounts)
             }
-            "TaintNodesByCondition" => Arc::new(tolerations::TaintNodesByCondition),
-            "AlwaysPullImages" => Arc::new(images::AlwaysPullImages),
+            "TaintNodesByCondition" => Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
+            "AlwaysPullImages" => Arc::new(always_pull_images::AlwaysPullImages),
             "Priority" => {
                 let priority = priority::Priority::new();
-                self.followed.push(priority.followed());
+                self.informers.push(priority.informer());
                 Arc::new(priority)
             }
-            "DefaultTolerationSeconds" => Arc::new(tolerations::DefaultTolerationSeconds),
-            "ExtendedResourceToleration" => Arc::new(tolerations::ExtendedResourceToleration),
-            "DefaultStorageClass" => Arc::new(storage::DefaultStorageClass(self.classes())),
-            "StorageObjectInUseProtection" => Arc::new(storage::StorageObjectInUseProtection),
-            "PersistentVolumeClaimResize" => Arc::new(storage::PersistentVolumeClaimResize(self.classes())),
+            "DefaultTolerationSeconds" => Arc::new(default_toleration_seconds::DefaultTolerationSeconds),
+            "ExtendedResourceToleration" => {
+                Arc::new(extended_resource_toleration::ExtendedResourceToleration)
+            }
+            "DefaultStorageClass" => Arc::new(default_storage_class::DefaultStorageClass(self.classes())),
+            "StorageObjectInUseProtection" => {
+                Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection)
+            }
+            "PersistentVolumeClaimResize" => {
+                Arc::new(persistent_volume_claim_resize::PersistentVolumeClaimResize(self.classes()))
+            }
             "RuntimeClass" => Arc::new(runtime_class::RuntimeClass),
             "DefaultIngressClass" => {
-                let default = ingress::DefaultIngressClass::new();
-                self.followed.push(default.followed());
+                let default = default_ingress_class::DefaultIngressClass::new();
+                self.informers.push(default.informer());
                 Arc::new(default)
             }
             "PodSecurity" => {
                 let security = pod_security::PodSecurity::new(self.configuration.pod_security.clone());
-                self.followed.push(security.followed());
+                self.informers.push(security.informer());
                 Arc::new(security)
             }
             "MutatingAdmissionPolicy" => {
                 let policies = policies::MutatingAdmissionPolicy::new();
-                self.followed.extend(policies.follows());
+                self.informers.extend(policies.informers());
                 Arc::new(policies)
             }
             "ValidatingAdmissionPolicy" => {
                 let policies = policies::ValidatingAdmissionPolicy::new();
-                self.followed.extend(policies.follows());
+                self.informers.extend(policies.informers());
                 Arc::new(policies)
             }
             "CertificateApproval" => Arc::new(certificates::CertificateApproval),
             "CertificateSigning" => Arc::new(certificates::CertificateSigning),
             "ClusterTrustBundleAttest" => Arc::new(certificates::ClusterTrustBundleAttest),
             "CertificateSubjectRestriction" => Arc::new(certificates::CertificateSubjectRestriction),
-            "PodTopologyLabels" => Arc::new(topology::PodTopologyLabels),
-            "NamespaceAutoProvision" => Arc::new(namespaces::NamespaceAutoProvision),
-            "NamespaceExists" => Arc::new(namespaces::NamespaceExists),
+            "PodTopologyLabels" => Arc::new(pod_topology_labels::PodTopologyLabels),
+            "NamespaceAutoProvision" => Arc::new(namespace_auto_provision::NamespaceAutoProvision),
+            "NamespaceExists" => Arc::new(namespace_exists::NamespaceExists),
             "NodeRestriction" => Arc::new(node_restriction::NodeRestriction),
-            "OwnerReferencesPermissionEnforcement" => Arc::new(owners::OwnerReferencesPermissionEnforcement),
-            "PodNodeSelector" => Arc::new(placement::PodNodeSelector),
-            "PodTolerationRestriction" => Arc::new(placement::PodTolerationRestriction),
+            "OwnerReferencesPermissionEnforcement" => {
+                Arc::new(owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement)
+            }
+            "PodNodeSelector" => Arc::new(pod_node_selector::PodNodeSelector),
+            "PodTolerationRestriction" => Arc::new(pod_toleration_restriction::PodTolerationRestriction),
             "MutatingAdmissionWebhook" => self.webhooks(true),
             "ValidatingAdmissionWebhook" => self.webhooks(false),
             "ResourceQuota" => {
-                let quota = quota::ResourceQuota::new();
-                self.followed.push(quota.followed());
+                let quota = resource_quota::ResourceQuota::new();
+                self.informers.push(quota.informer());
                 Arc::new(quota)
             }
-            "DenyServiceExternalIPs" => Arc::new(ingress::DenyServiceExternalIps),
+            "DenyServiceExternalIPs" => Arc::new(deny_service_external_ips::DenyServiceExternalIps),
             "AlwaysDeny" => Arc::new(AlwaysDeny),
             _ => return,
         };
@@ -134,14 +153,14 @@ impl Built {
 
     /// Makes what no switch switches off.
     pub fn add_permanent(&mut self) {
-        self.plugins.push(Arc::new(policies::ParameterReaders));
+        self.plugins.push(Arc::new(policies::ParamAuthorization));
     }
 
     fn classes(&mut self) -> StorageClasses {
-        let Self { classes, followed, .. } = self;
+        let Self { classes, informers, .. } = self;
         let make = || {
             let classes = StorageClasses::new();
-            followed.push(classes.followed());
+            informers.push(classes.informer());
             classes
         };
         classes.get_or_insert_with(make).clone()
@@ -157,7 +176,7 @@ fn newest<'a>(classes: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'a s
 struct AlwaysDeny;
 
 impl Plugin for AlwaysDeny {
-    fn handles(&self, _target: Target<'_>) -> Phases {
+    fn handles(&self, _target: AdmissionTarget<'_>) -> Phases {
         Phases::both(true)
     }
 
@@ -165,9 +184,13 @@ impl Plugin for AlwaysDeny {
         true
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
-        Step::Done(
-            Err(request.forbidden(object.as_deref(), "admission control is denying all modifications")),
-        )
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
+        PluginResult::Done(Err(
+            request.forbidden(object.as_deref(), "admission control is denying all modifications")
+        ))
     }
 }

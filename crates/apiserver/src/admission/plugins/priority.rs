@@ -6,8 +6,8 @@ use model::object::{is_true, map_mut, number, present, text};
 use model::{ObjectKey, Resource};
 use serde_json::Value;
 
-use crate::admission::follow::{Follows, Mirror};
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::informers::{InformerCache, PluginInformer};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
 /// What a pod gets that cannot be put off.
@@ -19,7 +19,7 @@ struct PriorityClass {
     is_default: bool,
 }
 
-pub(super) struct Priority(Arc<Mirror<PriorityClass>>);
+pub(super) struct Priority(Arc<InformerCache<PriorityClass>>);
 
 impl Priority {
     pub fn new() -> Self {
@@ -31,10 +31,10 @@ impl Priority {
                 is_default: is_true(&class, &["globalDefault"]),
             })
         };
-        Self(Mirror::new(Resource::new("scheduling.k8s.io", "priorityclasses"), read))
+        Self(InformerCache::new(Resource::new("scheduling.k8s.io", "priorityclasses"), read))
     }
 
-    pub fn followed(&self) -> Arc<dyn Follows> {
+    pub fn informer(&self) -> Arc<dyn PluginInformer> {
         self.0.clone()
     }
 
@@ -92,20 +92,24 @@ fn keep(new: &mut Object, old: &Object) {
 }
 
 impl Plugin for Priority {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         Phases::mutating(target.is_pod() && target.operation != Operation::Delete)
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
         match (object, request.old) {
             (Some(new), Some(old)) => keep(new, old),
             (Some(pod), None) => {
                 if let Err(message) = self.decide(pod) {
-                    return Step::Done(Err(request.forbidden(Some(pod), message)));
+                    return PluginResult::Done(Err(request.forbidden(Some(pod), message)));
                 }
             }
             (None, _) => {}
         }
-        Step::OK
+        PluginResult::OK
     }
 }

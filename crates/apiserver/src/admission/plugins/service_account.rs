@@ -9,8 +9,8 @@ use model::object::{items, list_mut, map_mut, present, text, text_in};
 use model::{ObjectKey, Resource, names};
 use serde_json::{Value, json};
 
-use crate::admission::follow::{Follows, Mirror};
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::informers::{InformerCache, PluginInformer};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
 const TOKEN_VOLUME: &str = "kube-api-access-";
@@ -23,21 +23,25 @@ const WAIT: Duration = Duration::from_millis(25);
 const MIRROR: [&str; 3] = ["metadata", "annotations", "kubernetes.io/config.mirror"];
 const LIMITED: &str = "kubernetes.io/enforce-mountable-secrets";
 
-pub(super) struct ServiceAccount(Arc<Mirror<Object>>);
+pub(super) struct ServiceAccount(Arc<InformerCache<Object>>);
 
 impl ServiceAccount {
     pub fn new() -> Self {
         let read = |_: &ObjectKey, account: Object| Some(needed(account));
-        Self(Mirror::new(Resource::new("", "serviceaccounts"), read))
+        Self(InformerCache::new(Resource::new("", "serviceaccounts"), read))
     }
 
-    pub fn followed(&self) -> Arc<dyn Follows> {
+    pub fn informer(&self) -> Arc<dyn PluginInformer> {
         self.0.clone()
     }
 
     /// The account of a pod. A controller makes that of a new namespace, which may take a moment, and another server may have
     /// made one that is not known here yet.
-    async fn account_of(&self, request: &Request<'_>, pod: &Object) -> Result<Arc<Object>, Error> {
+    async fn account_of(
+        &self,
+        request: &AdmissionAttributes<'_>,
+        pod: &Object,
+    ) -> Result<Arc<Object>, Error> {
         let (namespace, name) = (request.namespace(), text(pod, &["spec", "serviceAccountName"]));
         if let Some(account) = self.0.of(namespace).and_then(|known| known.get(name).cloned()) {
             return Ok(account);
@@ -68,18 +72,24 @@ fn needed(mut account: Object) -> Object {
 }
 
 impl Plugin for ServiceAccount {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         let is_made = target.is_pod() && target.operation == Operation::Create;
         let gets_more = target.is("", "pods", "ephemeralcontainers") && target.operation == Operation::Update;
         Phases { mutates: is_made, validates: is_made || gets_more }
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
-        let Some(pod) = object else { return Step::OK };
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
+        let Some(pod) = object else { return PluginResult::OK };
         if present(pod, &MIRROR).is_some() {
-            return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(Some(pod), message)));
+            return PluginResult::Done(
+                check_mirror(pod).map_err(|message| request.forbidden(Some(pod), message)),
+            );
         }
-        Step::later(async move {
+        PluginResult::later(async move {
             if text(pod, &["spec", "serviceAccountName"]).is_empty() {
                 map_mut(pod, "spec").insert("serviceAccountName".to_owned(), "default".into());
             }
@@ -89,12 +99,18 @@ impl Plugin for ServiceAccount {
         })
     }
 
-    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
-        let Some(pod) = object else { return Step::OK };
+    fn validate<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a Object>,
+    ) -> PluginResult<'a> {
+        let Some(pod) = object else { return PluginResult::OK };
         if present(pod, &MIRROR).is_some() {
-            return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(object, message)));
+            return PluginResult::Done(
+                check_mirror(pod).map_err(|message| request.forbidden(object, message)),
+            );
         }
-        Step::later(async move {
+        PluginResult::later(async move {
             if text(pod, &["spec", "serviceAccountName"]).is_empty() {
                 let (namespace, name) = (request.namespace(), text(pod, &["metadata", "name"]));
                 let message = format!("no service account specified for pod {namespace}/{name}");

@@ -13,7 +13,7 @@ use process::pki::Identity;
 use serde_json::{Map, Value};
 
 use crate::registry::Object;
-use crate::webhook::{Credentials, Services, Target, Webhook};
+use crate::webhook::{Credentials, Services, Webhook, WebhookAddress};
 
 /// How long a webhook may take that says nothing of it.
 const DEFAULT_SECONDS: u64 = 10;
@@ -47,11 +47,11 @@ pub(super) fn read(
 ) -> Vec<Arc<Hook>> {
     let hooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
     let hooks = hooks.filter_map(Value::as_object).enumerate();
-    hooks.map(|(at, hook)| Arc::new(Hook::read((configuration, at), hook, services, users))).collect()
+    hooks.map(|(index, hook)| Arc::new(Hook::read(configuration, index, hook, services, users))).collect()
 }
 
 impl Hook {
-    fn read((configuration, at): (&str, usize), hook: &Object, services: &Services, users: &Users) -> Self {
+    fn read(configuration: &str, index: usize, hook: &Object, services: &Services, users: &Users) -> Self {
         let text = |key: &str| object::text(hook, &[key]);
         let config = hook.get("clientConfig").unwrap_or(&Value::Null);
         let bundle = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Hook {
         let known = |version: &str| ["v1", "v1beta1"].into_iter().find(|known| *known == version);
         let review = versions.filter_map(Value::as_str).find_map(known);
         Self {
-            id: format!("{configuration}/{at}"),
+            id: format!("{configuration}/{index}"),
             configuration: configuration.to_owned(),
             name: text("name").to_owned(),
             criteria: criteria(hook),
@@ -71,9 +71,9 @@ impl Hook {
             has_side_effects: !["None", "NoneOnDryRun"].contains(&text("sideEffects")),
             is_reinvoked: text("reinvocationPolicy") == "IfNeeded",
             review,
-            webhook: Target::read(config).and_then(|target| {
-                let credentials = credentials(users.of(&target.host, target.port))?;
-                Ok(Webhook::new(target, &bundle, timeout, services, credentials))
+            webhook: WebhookAddress::read(config).and_then(|address| {
+                let credentials = credentials(users.of(&address.host, address.port))?;
+                Ok(Webhook::new(address, &bundle, timeout, services, credentials))
             }),
         }
     }

@@ -3,7 +3,7 @@
 use model::error::Error;
 
 use super::Accounts;
-use super::claims::{Audience, Bound, Claims};
+use super::jwt::{Audience, Bound, Claims};
 
 /// What kubelets ask for: such tokens live longer, so that programs that never read them again go on.
 const USUAL: i64 = 3607;

@@ -1,10 +1,10 @@
 //! Service accounts: the tokens that they get, and whom a token stands for.
 
-mod claims;
 mod issue;
-mod publish;
-pub(crate) mod tracking;
-mod verified;
+mod jwks;
+mod jwt;
+pub(crate) mod legacy_token_tracking;
+mod signature_cache;
 mod verify;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,11 @@ use process::reload::Current;
 use process::signing::{PublicKey, SigningKey};
 use store::Store;
 
-pub(crate) use claims::{Bound, Reference};
+pub(crate) use jwt::{Bound, Reference};
 
 use super::Identity;
-use tracking::{Ledger, Uses};
+use legacy_token_tracking::{LastUseRecorder, TokenUses};
+use signature_cache::SignatureCache;
 
 /// The name of an issuer, and of an audience, where nobody chooses another.
 const ISSUER: &str = "https://kubernetes.default.svc";
@@ -70,7 +71,7 @@ impl ServiceAccounts {
 pub(crate) struct Accounts {
     pub settings: ServiceAccounts,
     store: Store,
-    ledger: Ledger,
+    last_uses: LastUseRecorder,
     /// Where the server is, for who asks for its keys.
     address: String,
     keyring: Mutex<Arc<Keyring>>,
@@ -81,13 +82,13 @@ pub(crate) struct Keyring {
     signing: Arc<SigningKey>,
     /// The keys of files that verify, if there are such files.
     given: Option<Arc<Vec<PublicKey>>>,
-    verified: verified::Verified,
+    signatures: SignatureCache,
 }
 
 impl Keyring {
     fn of(settings: &ServiceAccounts) -> Self {
         let given = settings.keys.as_ref().map(Current::get);
-        Self { signing: settings.signing.get(), given, verified: verified::Verified::default() }
+        Self { signing: settings.signing.get(), given, signatures: SignatureCache::default() }
     }
 
     /// Whether this still is what the settings say.
@@ -107,10 +108,10 @@ impl Keyring {
 
 impl Accounts {
     /// With what is to be taken down of the use of tokens.
-    pub fn new(settings: ServiceAccounts, store: Store, address: String) -> (Self, Uses) {
-        let (ledger, uses) = Ledger::new();
+    pub fn new(settings: ServiceAccounts, store: Store, address: String) -> (Self, TokenUses) {
+        let (last_uses, uses) = LastUseRecorder::new();
         let keyring = Mutex::new(Arc::new(Keyring::of(&settings)));
-        (Self { settings, store, ledger, address, keyring }, uses)
+        (Self { settings, store, last_uses, address, keyring }, uses)
     }
 
     /// The keys as they are now.

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use store::Stored;
 use subtle::ConstantTimeEq;
 
-use super::claims::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
-use super::{Accounts, Identity, account_of, verified};
+use super::jwt::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
+use super::{Accounts, Identity, account_of, signature_cache};
 use crate::warnings::Warnings;
 
 /// The issuer of tokens that are kept in secrets.
@@ -23,7 +23,7 @@ const INVALIDATED: &str = "service account token has been invalidated";
 
 /// As much of an object as has to be known.
 #[derive(Default, Deserialize)]
-struct Known {
+struct StoredObject {
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
@@ -60,12 +60,12 @@ struct Data {
 }
 
 /// An object that a token names.
-struct Found {
+struct ReferencedObject {
     uid: String,
-    known: Known,
+    known: StoredObject,
 }
 
-impl Found {
+impl ReferencedObject {
     fn ended_before(&self, moment: i64) -> bool {
         let time = self.known.metadata.deletion_timestamp.as_deref();
         // What cannot be read has ended.
@@ -104,18 +104,18 @@ impl Accounts {
 
     /// What a token says, if one of our issuers has signed it. `None`: it is none of ours.
     fn signed(&self, token: &str) -> Result<Option<Arc<Claims>>, String> {
-        let (print, keyring) = (verified::print(token), self.keyring());
-        if let Some(claims) = keyring.verified.get(&print) {
+        let (digest, keyring) = (signature_cache::digest(token), self.keyring());
+        if let Some(claims) = keyring.signatures.get(&digest) {
             return Ok(Some(claims));
         }
-        let Some(parsed) = claims::parse(token) else { return Ok(None) };
+        let Some(parsed) = jwt::parse(token) else { return Ok(None) };
         let issuer = &parsed.claims.iss;
         if issuer != LEGACY_ISSUER && !self.settings.issuers.contains(issuer) {
             return Ok(None);
         }
         check_signature(keyring.verifying(), &parsed)?;
         let claims = Arc::new(parsed.claims);
-        keyring.verified.add(print, claims.clone());
+        keyring.signatures.add(digest, claims.clone());
         Ok(Some(claims))
     }
 
@@ -218,7 +218,7 @@ impl Accounts {
             return Err(format!("ServiceAccount UID ({}) does not match claim ({uid})", account.uid));
         }
         let Labels { invalid_since, last_used } = kept.known.metadata.labels;
-        self.ledger.note(namespace, secret, &kept.uid, last_used.as_deref(), Timestamp::now());
+        self.last_uses.note(namespace, secret, &kept.uid, last_used.as_deref(), Timestamp::now());
         if invalid_since.is_some_and(|since| !since.is_empty()) {
             return Err(format!(
                 "the token in secret {namespace}/{secret} for service account {namespace}/{name} has been marked invalid. \
@@ -232,18 +232,23 @@ impl Accounts {
         Ok(Identity { uid: uid.clone(), ..Identity::service_account(namespace, name) })
     }
 
-    async fn account(&self, namespace: &str, name: &str) -> Result<Found, String> {
+    async fn account(&self, namespace: &str, name: &str) -> Result<ReferencedObject, String> {
         let found = self.find("serviceaccounts", namespace, name).await?;
         found.ok_or_else(|| format!("serviceaccounts {} not found", quote(name)))
     }
 
-    async fn find(&self, resource: &str, namespace: &str, name: &str) -> Result<Option<Found>, String> {
+    async fn find(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<ReferencedObject>, String> {
         let key = ObjectKey::new(&Resource::new("", resource), namespace, name);
         let found = self.store.get(&key, None).await.map_err(|error| error.to_string())?;
         let known = |Stored { uid, value, .. }: Stored| {
             let known =
                 serde_json::from_slice(&value).map_err(|_| "a stored object cannot be read".to_owned());
-            known.map(|known| Found { uid: uid.0, known })
+            known.map(|known| ReferencedObject { uid: uid.0, known })
         };
         found.map(known).transpose()
     }

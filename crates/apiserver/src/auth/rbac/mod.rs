@@ -1,6 +1,6 @@
 //! Authorization by roles and bindings: the rules in memory, and the task that keeps them as the stored objects say.
 
-mod follow;
+mod informer;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -8,22 +8,22 @@ use kinds::rbac::{Caller, GROUP, Index, Request, Verdict, Words, not_found};
 use model::Resource;
 use serde_json::json;
 
-pub(crate) use follow::follow;
+pub(crate) use informer::start_informers;
 
-use super::{Authorizer, Decision, Identity, Question, Rules};
+use super::{Authorizer, AuthorizerAttributes, Decision, Identity, Rules};
 use crate::informer::Position;
 use crate::registry::ResourceType;
 
 /// What the rules are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RbacKind {
     Roles,
     ClusterRoles,
     RoleBindings,
     ClusterRoleBindings,
 }
 
-impl Kind {
+impl RbacKind {
     pub const ALL: [Self; 4] =
         [Self::Roles, Self::ClusterRoles, Self::RoleBindings, Self::ClusterRoleBindings];
 
@@ -77,14 +77,14 @@ impl Rbac {
     }
 
     /// Of the informer of a kind.
-    pub fn position(&self, kind: Kind) -> &Position {
+    pub fn position(&self, kind: RbacKind) -> &Position {
         &self.positions[kind as usize]
     }
 }
 
 impl Authorizer for Rbac {
-    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
-        match self.index().decide(of(caller), request(question)) {
+    fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
+        match self.index().decide(of(caller), request(attributes)) {
             Verdict::Allowed(by) => Decision::Allow { reason: format!("RBAC: allowed by {by}") },
             Verdict::NoRule(problem) if problem.is_empty() => Decision::NoOpinion { reason: problem },
             Verdict::NoRule(problem) => Decision::NoOpinion { reason: format!("RBAC: {problem}") },
@@ -112,16 +112,16 @@ pub(crate) fn of(caller: &Identity) -> Caller<'_> {
     Caller { name: &caller.name, groups: &caller.groups }
 }
 
-fn request(question: Question<'_>) -> Request<'_> {
-    match question {
-        Question::Resource { verb, place } => Request::Resource {
+fn request(attributes: AuthorizerAttributes<'_>) -> Request<'_> {
+    match attributes {
+        AuthorizerAttributes::Resource { verb, path } => Request::Resource {
             verb,
-            group: &place.group,
-            resource: &place.resource,
-            subresource: &place.subresource,
-            namespace: &place.namespace,
-            name: &place.name,
+            group: &path.group,
+            resource: &path.resource,
+            subresource: &path.subresource,
+            namespace: &path.namespace,
+            name: &path.name,
         },
-        Question::Path { verb, path } => Request::Path { verb, path },
+        AuthorizerAttributes::Path { verb, path } => Request::Path { verb, path },
     }
 }

@@ -63,7 +63,7 @@ fn operation(value: &Value) -> Message {
 /// A parameter is wrapped once for not being a reference, and again for its place.
 fn parameter(value: &Value) -> Message {
     let mut message = Message::default();
-    let place = match value["in"].as_str() {
+    let tags = match value["in"].as_str() {
         Some("body") => {
             message.text(1, &value["description"]);
             message.text(2, &value["name"]);
@@ -72,20 +72,20 @@ fn parameter(value: &Value) -> Message {
             message.message(5, &schema(&value["schema"]));
             return Message::of(1, &Message::of(1, &message));
         }
-        Some("path") => Place { wrapper: 4, kind: 5, unique: 19 },
-        _ => Place { wrapper: 3, kind: 6, unique: 20 },
+        Some("path") => ParameterTags { wrapper: 4, kind: 5, unique: 19 },
+        _ => ParameterTags { wrapper: 3, kind: 6, unique: 20 },
     };
     message.flag(1, &value["required"]);
     message.text(2, &value["in"]);
     message.text(3, &value["description"]);
     message.text(4, &value["name"]);
-    message.text(place.kind, &value["type"]);
-    message.flag(place.unique, &value["uniqueItems"]);
-    Message::of(1, &Message::of(2, &Message::of(place.wrapper, &message)))
+    message.text(tags.kind, &value["type"]);
+    message.flag(tags.unique, &value["uniqueItems"]);
+    Message::of(1, &Message::of(2, &Message::of(tags.wrapper, &message)))
 }
 
 /// The tags in which parameters of the path and of the query differ.
-struct Place {
+struct ParameterTags {
     wrapper: u32,
     kind: u32,
     unique: u32,

@@ -11,12 +11,12 @@ use model::object::text_in;
 use serde_json::{Value, json};
 
 use crate::registry::Object;
-use crate::webhook::{Credentials, Services, Target, Webhook};
+use crate::webhook::{Credentials, Services, Webhook, WebhookAddress};
 
 /// How long a webhook may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How the versions of a definition become each other.
+/// How the versions of a CRD become each other.
 pub(crate) enum Conversion {
     /// All have the same fields.
     None,
@@ -39,7 +39,7 @@ impl Conversion {
         let review =
             version.filter_map(|version| ["v1", "v1beta1"].into_iter().find(|known| *known == version));
         Self::Webhook(Box::new(Converter {
-            webhook: Target::read(config)
+            webhook: WebhookAddress::read(config)
                 .map(|target| Webhook::new(target, &bundle, TIMEOUT, services, Credentials::default())),
             review: review.into_iter().next(),
         }))
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_none_are_refused() {
+    fn invalid_conversion_reviews_are_refused() {
         assert_eq!(answer(|_| {}), Ok(vec![json!({})]));
         let refused = |change: fn(&mut Value)| answer(change).unwrap_err();
         assert_eq!(refused(|a| a["response"] = Value::Null), "no response provided");

@@ -1,4 +1,4 @@
-//! The scale of custom objects, which is where their definition says.
+//! The scale of custom objects, which is where their CRD says.
 
 use model::error::{FieldError, quote};
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ pub fn scale_of(paths: &ScalePaths, object: &Object) -> Result<Object, String> {
 ///
 /// # Errors
 /// Where it should be said.
-pub fn is_said(paths: &ScalePaths, object: &Object) -> Result<(), String> {
+pub fn has_replicas(paths: &ScalePaths, object: &Object) -> Result<(), String> {
     match at(object, &paths.replicas) {
         Some(_) => Ok(()),
         None => {

@@ -1,4 +1,4 @@
-//! The versions of a definition, each with its schema, which is compiled when it is first needed.
+//! The versions of a CRD, each with its schema, which is compiled when it is first needed.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -9,12 +9,12 @@ use process::Shutdown;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
+use super::compressed::Compressed;
 use super::conversion::Conversion;
-use super::order::version_order;
-use super::packed::Packed;
+use super::version_priority::version_order;
 use crate::registry::Object;
 
-/// What the types of one definition share.
+/// What the types of one CRD share.
 pub struct Versions {
     /// The group of all of them.
     pub group: Arc<str>,
@@ -22,17 +22,17 @@ pub struct Versions {
     pub kind: String,
     /// The kind of their lists.
     pub list_kind: String,
-    /// All versions, served or not, in the order of the definition.
+    /// All versions, served or not, in the order of the CRD.
     pub all: Vec<Version>,
-    /// Which of them objects are stored in: one of them, for a definition without versions has no types.
+    /// Which of them objects are stored in: one of them, for a CRD without versions has no types.
     pub storage: usize,
     /// Objects that were written later are as their schema wants them; older ones are brought into its shape when they are read.
     pub since: Revision,
     /// How they become each other.
     pub(crate) conversion: Conversion,
-    /// Rings when the definition has changed or is gone: what is under way with the objects ends.
+    /// Rings when the CRD has changed or is gone: what is under way with the objects ends.
     pub ended: Shutdown,
-    /// Rings before that if the definition is gone, and all objects before it.
+    /// Rings before that if the CRD is gone, and all objects before it.
     pub gone: Shutdown,
 }
 
@@ -95,7 +95,7 @@ pub struct ScalePaths {
 /// A schema as it was written, and compiled once it is needed.
 pub struct Schema {
     /// The `openAPIV3Schema`, or nothing.
-    source: Packed,
+    source: Compressed,
     /// Stands for the text of the schema.
     digest: String,
     preserve_unknown_fields: bool,
@@ -117,7 +117,7 @@ impl Schema {
         }
         let at_root = schema.and_then(|schema| schema.get("x-kubernetes-preserve-unknown-fields"));
         let keeps_unknown = preserve_unknown_fields || at_root == Some(&Value::Bool(true));
-        let (source, compiled) = (Packed::new(source.as_bytes()), OnceLock::new());
+        let (source, compiled) = (Compressed::new(source.as_bytes()), OnceLock::new());
         Arc::new(Self { source, digest, preserve_unknown_fields, keeps_unknown, compiled })
     }
 
@@ -138,16 +138,16 @@ impl Schema {
     }
 }
 
-/// One version of a definition, as types have it.
+/// One version of a CRD, as types have it.
 #[derive(Clone)]
-pub struct View {
+pub struct CrdVersion {
     /// All versions.
     pub versions: Arc<Versions>,
     /// Which of them it is.
     pub index: usize,
 }
 
-impl View {
+impl CrdVersion {
     /// The version itself.
     pub fn version(&self) -> &Version {
         &self.versions.all[self.index]
@@ -159,7 +159,7 @@ impl View {
     }
 }
 
-/// What Kubernetes tells clients who use a deprecated version for which the definition has no words of its own.
+/// What Kubernetes tells clients who use a deprecated version for which the CRD has no words of its own.
 pub fn deprecation(group: &str, kind: &str, version: &str, versions: &[(&str, bool)]) -> String {
     let newer = versions.iter().filter(|(name, is_good)| *is_good && version_order(name, version).is_lt());
     match newer.map(|(name, _)| *name).min_by(|a, b| version_order(a, b)) {

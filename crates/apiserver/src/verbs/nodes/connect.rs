@@ -4,7 +4,7 @@ use model::error::Error;
 use serde_json::{Value, json};
 
 use super::check_ports;
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::registry::{Object, ResourceType, Served};
 use crate::verbs::Call;
 
@@ -13,8 +13,8 @@ const STREAMS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
 /// What is asked for, after everybody was asked about it.
 pub async fn options(call: &Call) -> Result<Object, Error> {
     let (kind, mut options) = read(call)?;
-    let shown = Served::alone(ResourceType::new("", "v1", kind, &call.place.resource));
-    Request::connect(call).shown_as(&shown).admit_whole(&mut options).await?;
+    let shown = Served::alone(ResourceType::new("", "v1", kind, &call.path.resource));
+    AdmissionAttributes::connect(call).shown_as(&shown).admit_whole(&mut options).await?;
     Ok(options)
 }
 
@@ -22,7 +22,7 @@ pub async fn options(call: &Call) -> Result<Object, Error> {
 fn read(call: &Call) -> Result<(&'static str, Object), Error> {
     let mut options = Object::new();
     let query = &call.query;
-    let kind = match (call.place.subresource.as_str(), call.place.resource.as_str()) {
+    let kind = match (call.path.subresource.as_str(), call.path.resource.as_str()) {
         ("portforward", _) => {
             check_ports(call)?;
             let ports: Vec<u16> = query.all("ports").filter_map(|port| port.parse().ok()).collect();
@@ -30,7 +30,7 @@ fn read(call: &Call) -> Result<(&'static str, Object), Error> {
             return Ok(("PodPortForwardOptions", options));
         }
         ("proxy", resource) => {
-            set(&mut options, "path", call.place.beyond.as_str().into());
+            set(&mut options, "path", call.path.beyond.as_str().into());
             return Ok((proxy(resource), options));
         }
         ("exec", _) => "PodExecOptions",
@@ -40,7 +40,7 @@ fn read(call: &Call) -> Result<(&'static str, Object), Error> {
         set(&mut options, stream, query.flag(stream).into());
     }
     set(&mut options, "container", query.text("container").into());
-    if call.place.subresource == "exec" {
+    if call.path.subresource == "exec" {
         set(&mut options, "command", query.all("command").collect());
     }
     Ok((kind, options))

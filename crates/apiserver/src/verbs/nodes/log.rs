@@ -11,7 +11,7 @@ use crate::verbs::Call;
 /// Empty for a pod that has no node yet.
 pub async fn read(call: &Call) -> Result<Response<Body>, Error> {
     let errors = problems(&call.query)?;
-    let name = &call.place.name;
+    let name = &call.path.name;
     if !errors.is_empty() {
         let (group, kind) = (String::new(), "PodLogOptions".to_owned());
         return Err(Error::Invalid { group, kind, name: name.clone(), errors });

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::metadata::text;
 use super::{Call, store_error};
-use crate::auth::{Decision, Question};
+use crate::auth::{AuthorizerAttributes, Decision};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::request::verb::Verb;
@@ -30,21 +30,21 @@ pub(crate) fn lead_to(group: &str, subresource: &str) -> bool {
 
 /// Goes as far as it can without a node.
 pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
-    if call.place.subresource == "log" {
+    if call.path.subresource == "log" {
         return log::read(&call).await;
     }
     let options = connect::options(&call).await?;
     may_open(&call)?;
-    match (call.place.subresource.as_str(), call.place.resource.as_str()) {
+    match (call.path.subresource.as_str(), call.path.resource.as_str()) {
         ("proxy", "pods") => proxy::to_pod(&call).await,
         ("proxy", "services") => proxy::to_service(&call).await,
         ("proxy", _) => proxy::to_node(&call).await,
         ("portforward", _) => {
-            let pod = object(&call, "pods", &call.place.name).await?;
+            let pod = object(&call, "pods", &call.path.name).await?;
             stream(&call, &pod).await
         }
         _ => {
-            let pod = object(&call, "pods", &call.place.name).await?;
+            let pod = object(&call, "pods", &call.path.name).await?;
             container(&pod, options.get("container").and_then(Value::as_str).unwrap_or_default())?;
             stream(&call, &pod).await
         }
@@ -54,16 +54,16 @@ pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
 /// Commands, terminals and ports need the verb `create`, whatever the method: WebSockets begin with a GET, and a right to read must
 /// not be one to run commands.
 fn may_open(call: &Call) -> Result<(), Error> {
-    if call.place.subresource == "proxy" {
+    if call.path.subresource == "proxy" {
         return Ok(());
     }
-    let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
-    match call.api.authorizer.decide(&call.caller, question) {
+    let attributes = AuthorizerAttributes::Resource { verb: Verb::Create.as_str(), path: &call.path };
+    match call.api.authorizer.decide(&call.caller, attributes) {
         Decision::Allow { .. } => Ok(()),
         Decision::Deny { reason } | Decision::NoOpinion { reason } => Err(Error::Forbidden {
             group: String::new(),
-            resource: call.place.resource.clone(),
-            name: call.place.name.clone(),
+            resource: call.path.resource.clone(),
+            name: call.path.name.clone(),
             message: reason,
         }),
     }

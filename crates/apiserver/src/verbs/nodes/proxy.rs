@@ -31,7 +31,7 @@ impl<'a> Named<'a> {
     }
 
     fn of(call: &'a Call, kind: &str) -> Result<Self, Error> {
-        let given = &call.place.name;
+        let given = &call.path.name;
         let message = || format!("invalid {kind} request {}", quote(given));
         Self::parse(given).ok_or_else(|| Error::BadRequest { message: message() })
     }
@@ -81,7 +81,7 @@ pub async fn to_service(call: &Call) -> Result<Response<Body>, Error> {
         let mut names = ports.into_iter().flatten().map(|port| port["name"].as_str().unwrap_or_default());
         has("addresses") && names.any(|name| name == port)
     };
-    Err(if subsets.iter().any(is_there) { unreachable() } else { none_for(&call.place.name) })
+    Err(if subsets.iter().any(is_there) { unreachable() } else { none_for(&call.path.name) })
 }
 
 /// Nobody gets at the server's own machine through it.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_this_machine_are_not_for_others() {
+    fn proxying_to_addresses_of_this_machine_is_refused() {
         for odd in
             ["", "x", "127.0.0.1", "0.0.0.0", "169.254.1.1", "255.255.255.255", "224.0.0.1", "::1", "fe80::1"]
         {

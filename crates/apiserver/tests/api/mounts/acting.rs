@@ -71,7 +71,7 @@ async fn the_anonymous_user_acts_with_the_rights_of_the_anonymous_user() {
 }
 
 #[tokio::test]
-async fn nobody_acts_as_a_caller_whose_request_has_ended() {
+async fn the_acting_client_ends_with_the_request_of_its_caller() {
     let product = Product::default();
     let admin = server(&product, |builder| builder).await;
     assert_eq!(get(&admin.api, "master", &format!("{CONSOLE}/keep")).await.code, 200);

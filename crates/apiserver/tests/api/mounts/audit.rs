@@ -83,7 +83,7 @@ async fn a_stream_has_an_event_at_its_start_and_one_at_its_end() {
 }
 
 #[tokio::test]
-async fn what_a_product_does_for_a_caller_has_the_id_of_the_callers_request() {
+async fn acting_requests_share_the_audit_id_of_the_caller() {
     let (admin, events) = logged().await;
     let request =
         request("master", "five", &format!("{RESOURCES}/act")).header("act", format!("GET {CONFIGMAPS}"));

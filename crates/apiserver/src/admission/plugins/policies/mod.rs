@@ -1,15 +1,15 @@
 //! Admission policies: rules about requests that are objects of the API themselves.
 
-pub(in crate::admission) mod asking;
+pub(in crate::admission) mod equivalents;
 mod mutating;
+mod param_authorization;
 mod params;
-mod readers;
-mod seen;
+pub(in crate::admission) mod policy_request;
 mod validating;
-pub(in crate::admission) mod view;
+mod versioned_request;
 
 pub(super) use mutating::MutatingAdmissionPolicy;
-pub(super) use readers::ParameterReaders;
+pub(super) use param_authorization::ParamAuthorization;
 pub(super) use validating::ValidatingAdmissionPolicy;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,38 +17,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kinds::policies::{Binding, Criteria};
 use model::{ObjectKey, Resource};
 
-use crate::admission::Target;
-use crate::admission::follow::{Follows, Known, Mirror};
+use crate::admission::AdmissionTarget;
+use crate::admission::informers::{CachedObjects, InformerCache, PluginInformer};
 use crate::registry::Object;
-use asking::Facts;
+use policy_request::PolicyRequest;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
 /// Policies and bindings that follow the log, compiled when they are written.
-struct Followed<P> {
-    policies: Arc<Mirror<P>>,
-    bindings: Arc<Mirror<Binding>>,
+struct PolicyInformers<P> {
+    policies: Arc<InformerCache<P>>,
+    bindings: Arc<InformerCache<Binding>>,
     bound: Mutex<Option<Arc<Bound<P>>>>,
 }
 
 /// Policies with their bindings, as of the copies that they were made from.
 struct Bound<P> {
-    policies: Known<P>,
-    bindings: Known<Binding>,
+    policies: CachedObjects<P>,
+    bindings: CachedObjects<Binding>,
     all: Vec<(Arc<P>, Vec<Arc<Binding>>)>,
 }
 
-impl<P: Send + Sync + 'static> Followed<P> {
+impl<P: Send + Sync + 'static> PolicyInformers<P> {
     fn new(policies: &str, bindings: &str, read: fn(&ObjectKey, Object) -> Option<P>) -> Self {
         let read_binding = |_: &ObjectKey, object: Object| Some(Binding::read(&object));
         Self {
-            policies: Mirror::new(Resource::new(GROUP, policies), read),
-            bindings: Mirror::new(Resource::new(GROUP, bindings), read_binding),
+            policies: InformerCache::new(Resource::new(GROUP, policies), read),
+            bindings: InformerCache::new(Resource::new(GROUP, bindings), read_binding),
             bound: Mutex::default(),
         }
     }
 
-    fn follows(&self) -> [Arc<dyn Follows>; 2] {
+    fn informers(&self) -> [Arc<dyn PluginInformer>; 2] {
         [self.policies.clone(), self.bindings.clone()]
     }
 
@@ -92,22 +92,26 @@ const EXCLUDED_REVIEWS: [(&str, &str); 6] = [
 ];
 
 /// Whether policies apply to a resource at all. They do to webhook configurations, which no webhook is asked about.
-fn is_judged(target: Target<'_>) -> bool {
+fn is_judged(target: AdmissionTarget<'_>) -> bool {
     let (group, plural) = (target.resource_type.group.as_str(), target.resource_type.plural.as_str());
     let is_policy = group == GROUP && POLICY_KINDS.contains(&plural);
     !is_policy && !EXCLUDED_REVIEWS.contains(&(group, plural))
 }
 
 /// Whether the labels of the namespace select a request.
-async fn selects_namespace(criteria: &Criteria, facts: &Facts<'_, '_>, object: Option<&Object>) -> bool {
-    if !criteria.selects_namespaces() || facts.is_outside_namespaces() {
+async fn selects_namespace(
+    criteria: &Criteria,
+    policy_request: &PolicyRequest<'_, '_>,
+    object: Option<&Object>,
+) -> bool {
+    if !criteria.selects_namespaces() || policy_request.is_outside_namespaces() {
         return true;
     }
     // A namespace that is written has the labels that it will have.
-    let is_namespace = facts.request.call.resource_type.is_namespace();
-    let namespace = match object.filter(|_| is_namespace && facts.request.subresource().is_empty()) {
+    let is_namespace = policy_request.request.call.resource_type.is_namespace();
+    let namespace = match object.filter(|_| is_namespace && policy_request.request.subresource().is_empty()) {
         Some(written) => Some(written),
-        None => facts.namespace_object().await,
+        None => policy_request.namespace_object().await,
     };
     let labels = namespace.and_then(|namespace| namespace.get("metadata")?.get("labels")?.as_object());
     criteria.selects_namespace(labels)

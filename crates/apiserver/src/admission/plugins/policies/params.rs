@@ -6,7 +6,7 @@ use kinds::policies::{Binding, ParamRef, Params};
 use model::error::Error;
 use model::{ObjectKey, Selector};
 
-use super::view;
+use super::equivalents;
 use crate::api::ApiServer;
 use crate::pages::Pages;
 use crate::registry::{Object, Served};
@@ -27,13 +27,10 @@ impl From<Error> for Problem {
 }
 
 /// The type of the parameters of a policy.
-pub(super) fn kind_of(
-    api: &ApiServer,
-    (api_version, kind): &(String, String),
-) -> Result<Arc<Served>, String> {
+pub(super) fn kind_of(api: &ApiServer, api_version: &str, kind: &str) -> Result<Arc<Served>, String> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let registry = api.registry();
-    let of_version = registry.of_version(group, version).find(|of| of.kind == *kind && of.is_stored());
+    let of_version = registry.of_version(group, version).find(|of| of.kind == kind && of.is_stored());
     let found = of_version.and_then(|of| registry.find(group, version, &of.plural));
     found.cloned().ok_or_else(|| {
         format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
@@ -76,7 +73,7 @@ fn space(kind: &Served, reference: &ParamRef, namespace: &str) -> Result<String,
 async fn named(api: &ApiServer, kind: &Served, namespace: &str, name: &str) -> Result<Vec<Object>, Error> {
     let key = ObjectKey::new(&kind.resource, namespace, name);
     match api.store.get(&key, None).await.map_err(store_error)? {
-        Some(found) => Ok(vec![view::read(kind, &found).await?]),
+        Some(found) => Ok(vec![equivalents::read_stored(kind, &found).await?]),
         None => Ok(Vec::new()),
     }
 }
@@ -94,7 +91,7 @@ async fn selected(
     let mut found = Vec::new();
     while let Some(page) = pages.next().await.map_err(store_error)? {
         for item in &page.items {
-            found.push(view::read(kind, item).await?);
+            found.push(equivalents::read_stored(kind, item).await?);
         }
     }
     Ok(found)

@@ -1,0 +1,178 @@
+//! Who may be answered before all of the first objects are there, and when those are made that such an answer does not need.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use model::error::Error;
+use tokio::sync::SetOnce;
+use tokio::time::{sleep, timeout};
+
+use super::objects::is_created_later;
+use crate::api::ApiServer;
+use crate::auth::{Connection, Identity, MASTERS, impersonate};
+use crate::pipeline::RequestInfo;
+use crate::request::verb::Verb;
+
+/// How long a request waits for them.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long what the first answer does not need waits for somebody who asks.
+const IDLE_DELAY: Duration = Duration::from_millis(50);
+/// How long it leaves the processor to whoever has just been answered.
+const AFTER_FIRST_ANSWER: Duration = Duration::from_millis(5);
+
+/// How far the start of a server has come.
+#[derive(Default)]
+pub(crate) struct BootstrapProgress {
+    has_answered: SetOnce<()>,
+    is_waited_for: SetOnce<()>,
+    is_complete: SetOnce<()>,
+}
+
+impl BootstrapProgress {
+    /// Whether all of the first objects are there.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete.initialized()
+    }
+
+    /// They are.
+    pub fn complete(&self) {
+        // Who is second says the same.
+        let _ = self.is_complete.set(());
+    }
+
+    /// Waits until all of them are there, which begins at once.
+    pub async fn wait(&self) {
+        let _ = self.is_waited_for.set(());
+        self.is_complete.wait().await;
+    }
+
+    /// Waits until all of them are there, whenever that is.
+    pub async fn completed(&self) {
+        self.is_complete.wait().await;
+    }
+
+    /// As [`BootstrapProgress::wait`], for who is in no hurry.
+    pub async fn wait_without_starting(&self) {
+        let _ = timeout(PATIENCE, self.is_complete.wait()).await;
+    }
+
+    /// Waits until it is time for what the first answer does not need.
+    pub async fn may_start(&self) {
+        let note_answer = async {
+            self.has_answered.wait().await;
+            sleep(AFTER_FIRST_ANSWER).await;
+        };
+        tokio::select! {
+            _ = self.is_waited_for.wait() => {}
+            () = note_answer => {}
+            () = sleep(IDLE_DELAY) => {}
+        }
+    }
+}
+
+/// Notes that somebody has an answer.
+pub(crate) fn note_answer(api: &ApiServer, connection: &Connection) {
+    let is_own = || matches!(connection, Connection::InProcess(caller) if *caller == Identity::server());
+    if !api.progress.is_complete() && !is_own() {
+        // Only the first counts.
+        let _ = api.progress.has_answered.set(());
+    }
+}
+
+/// Waits until the first objects are there, if the answer to this request may depend on them.
+pub(crate) async fn wait_for_bootstrap(
+    api: &ApiServer,
+    caller: &Identity,
+    info: &RequestInfo,
+    headers: &HeaderMap,
+) -> Result<(), Error> {
+    if api.progress.is_complete() || needs_no_bootstrap(caller, info, headers) {
+        return Ok(());
+    }
+    match timeout(PATIENCE, api.progress.wait()).await {
+        Ok(()) => Ok(()),
+        // What keeps them from being made, such as a webhook that refuses everything, can only be taken away by a request.
+        Err(_) if needs_no_role(caller, headers) => Ok(()),
+        Err(_) => Err(Error::Unavailable {
+            message: "the first roles and bindings are not there yet; try again".to_owned(),
+        }),
+    }
+}
+
+/// Whether they may do everything, and do it as themselves.
+fn needs_no_role(caller: &Identity, headers: &HeaderMap) -> bool {
+    caller.is_in(MASTERS) && !impersonate::is_asked(headers)
+}
+
+/// The server itself makes them. Who may do everything needs no role to read what has nothing to do with them.
+fn needs_no_bootstrap(caller: &Identity, info: &RequestInfo, headers: &HeaderMap) -> bool {
+    if *caller == Identity::server() {
+        return true;
+    }
+    let RequestInfo::Resource { verb, path } = info else { return false };
+    matches!(verb, Verb::Get | Verb::List | Verb::Watch)
+        && !is_created_later(&path.group, &path.resource)
+        && needs_no_role(caller, headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::path::ResourcePath;
+
+    fn asks(verb: Verb, group: &str) -> RequestInfo {
+        RequestInfo::Resource {
+            verb,
+            path: ResourcePath { group: group.to_owned(), ..ResourcePath::default() },
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn remaining_objects_wait_for_the_first_answer_a_delay_or_a_request_that_needs_them() {
+        let begun = tokio::time::Instant::now();
+        let nobody = BootstrapProgress::default();
+        nobody.may_start().await;
+        assert_eq!(begun.elapsed(), IDLE_DELAY);
+
+        let (asked, begun) = (BootstrapProgress::default(), tokio::time::Instant::now());
+        asked.has_answered.set(()).unwrap();
+        asked.may_start().await;
+        assert_eq!(begun.elapsed(), AFTER_FIRST_ANSWER);
+
+        let (waited_for, begun) = (BootstrapProgress::default(), tokio::time::Instant::now());
+        let complete = async {
+            waited_for.may_start().await;
+            waited_for.complete();
+        };
+        tokio::join!(waited_for.wait(), complete);
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[test]
+    fn only_callers_that_need_no_role_are_served_before_bootstrap() {
+        let master = Identity::authenticated("admin", [MASTERS.to_owned()]);
+        let other = Identity::authenticated("ann", []);
+        let plain = RequestInfo::Plain { method: "get".to_owned(), path: "/readyz".to_owned() };
+        let impersonating = HeaderMap::from_iter([(
+            http::HeaderName::from_static("impersonate-user"),
+            http::HeaderValue::from_static("ann"),
+        )]);
+        let none = HeaderMap::new();
+        for (caller, info, headers, begins) in [
+            (&master, asks(Verb::Get, ""), &none, true),
+            (&master, asks(Verb::Watch, "apps"), &none, true),
+            (&master, asks(Verb::Create, ""), &none, false),
+            (&master, asks(Verb::List, kinds::rbac::GROUP), &none, false),
+            (&master, asks(Verb::Get, ""), &impersonating, false),
+            (&master, plain, &none, false),
+            (&other, asks(Verb::Get, ""), &none, false),
+            (&Identity::server(), asks(Verb::Create, kinds::rbac::GROUP), &none, true),
+        ] {
+            assert_eq!(needs_no_bootstrap(caller, &info, headers), begins, "{caller:?}");
+        }
+        // Who waited in vain goes on only if no role could matter.
+        assert!(needs_no_role(&master, &none));
+        assert!(!needs_no_role(&master, &impersonating) && !needs_no_role(&other, &none));
+    }
+}
