@@ -1,4 +1,4 @@
-//! The built-in kinds: rows of a table, and one strategy that asks the schema and the rules of the kind.
+//! The built-in kinds: rows of a table, and one strategy that uses the schema and the rules of a kind.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,12 +21,12 @@ use crate::request::verb::{Verb, Verbs};
 use crate::reviews;
 use crate::verbs::nodes;
 
-/// Every built-in resource type that can be served: one whose objects are stored, or answered at once.
+/// The built-in resource types that are served by default.
 pub(crate) fn all() -> Vec<ResourceType> {
     of_table(resources::TABLE)
 }
 
-/// Built-in resource types that are served only where somebody asks for them: those of one group and version.
+/// The built-in resource types of an API that is off by default.
 pub(crate) fn on_request(group: &str, version: &str) -> Vec<ResourceType> {
     let found = resources::ON_REQUEST.iter().position(|of| of.group == group && of.version == version);
     found.map(|at| of_table(&resources::ON_REQUEST[at..=at])).unwrap_or_default()
@@ -55,7 +55,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.categories = texts(row.categories);
     resource_type.namespaced = row.namespaced;
     resource_type.verbs = verbs(row.verbs);
-    // Parts without rules cannot be served.
+    // A subresource without rules cannot be served.
     let is_served = |entry: &&Part| {
         entry.name == "scale"
             || nodes::lead_to(of.group, entry.name)
@@ -83,7 +83,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type
 }
 
-/// A type of version 1 that no path leads to: its objects are parts of others, or what is done to them.
+/// A `v1` type without a path: its objects are subresource objects such as Scale, Binding or Eviction.
 pub(crate) fn alone(group: &'static str, kind: &'static str) -> ResourceType {
     let type_id = schema::builtin()
         .by_kind(group, "v1", kind)
@@ -120,7 +120,7 @@ struct BuiltIn {
     rules: &'static KindRules,
     type_id: TypeId,
     selectable: Vec<Cow<'static, str>>,
-    /// Group, kind, and whether it has a status of its own.
+    /// Group, kind, and whether it has a status subresource.
     kind: (&'static str, &'static str, bool),
     empty: OnceLock<Object>,
 }
@@ -291,7 +291,7 @@ impl Strategy for BuiltIn {
     }
 }
 
-/// The columns that Kubernetes prints for a kind.
+/// The printer columns of a kind.
 struct Columns(&'static KindRules);
 
 impl TableRenderer for Columns {

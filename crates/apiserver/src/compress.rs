@@ -1,4 +1,4 @@
-//! gzip, for answers that are long enough to be worth it, as kube-apiserver does.
+//! gzip compression of large responses, as in kube-apiserver.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use http::{HeaderMap, HeaderValue, Response};
 
 use crate::body::{Aborted, Body};
 
-/// Shorter answers are sent as they are.
+/// Smaller responses are not compressed.
 const WORTH_IT: usize = 128 * 1024;
 
-/// Whether the client takes gzip.
+/// Whether the client accepts gzip.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|clause| {
@@ -24,7 +24,7 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The same answer, compressed if it is long. Of a stream only the beginning is read here.
+/// Compresses a response if it is large. Reads only the beginning of a stream.
 pub(crate) async fn compress(response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let (body, is_compressed) = match body {
@@ -47,7 +47,7 @@ fn once(bytes: &[u8]) -> Body {
     out.into()
 }
 
-/// Reads a stream until it is known to be long, or has ended.
+/// Reads a stream until it is large enough, or ends.
 async fn long_enough(
     mut chunks: impl Stream<Item = Result<Bytes, Aborted>> + Send + Unpin + 'static,
 ) -> (Body, bool) {
@@ -80,7 +80,7 @@ fn compressed(chunks: impl Stream<Item = Result<Bytes, Aborted>> + Send + Unpin 
             match chunks.next().await {
                 Some(Ok(chunk)) => {
                     let out = gzip.push(&chunk);
-                    // The encoder collects: not every chunk gives bytes.
+                    // The encoder buffers: not every chunk yields bytes.
                     if !out.is_empty() {
                         return Some((Ok(out), Some((chunks, gzip))));
                     }

@@ -1,8 +1,8 @@
-//! The registry of resource types and the one HTTP pipeline that serves it.
+//! A Kubernetes API server: a registry of resource types, and the HTTP pipeline that serves it.
 //!
-//! [`ApiServer`] is a value that answers requests; [`serve`] gives it a socket; [`ApiService`] gives it to a client in the
-//! same process, without one. A user of this library registers resource types of its own, with the verbs, the strategy and the
-//! table that they need, and may bring an authenticator and an authorizer. A product serves paths of its own by [`Builder::mount`].
+//! [`ApiServer`] answers requests; [`serve`] gives it a socket; [`ApiService`] serves a client in the same process without
+//! one. A library user registers resource types with their verbs, strategy and table, and may add an authenticator and an
+//! authorizer. A product serves its own paths by [`Builder::mount`].
 
 pub mod admission;
 mod api;

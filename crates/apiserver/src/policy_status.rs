@@ -1,7 +1,7 @@
-//! The status of admission policies: whether their expressions fit the types of the resources that they name.
+//! The status controller of ValidatingAdmissionPolicies: type-checks their expressions.
 //!
-//! Kubernetes has a controller for this. Here it is a task of the server, because types are the server's own: what stands above
-//! the API would have to make them again from documents. It writes as that controller does, with its rights, through the verbs.
+//! It runs in the server, because it needs the compiled types. It writes through the API as Kubernetes' controller does, with
+//! that controller's service account.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,16 +24,16 @@ use crate::auth::{Connection, Identity};
 use crate::informer::{Index, Informer, Position};
 use crate::registry::{Object, Registry, ResourceType};
 
-/// Whom the controller acts as.
+/// The service account of the controller.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:validatingadmissionpolicy-status-controller";
-/// The manager that has the status.
+/// The field manager of the status.
 const MANAGER: &str = "validatingadmissionpolicy-status";
 const GROUP: &str = "admissionregistration.k8s.io";
 const PLURAL: &str = "validatingadmissionpolicies";
-/// How long to wait before a status is written again that could not be written.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Checks the types of policies whenever they are written, until a stop is requested.
+/// Type-checks policies after each write, until shutdown.
 pub async fn check_policies(api: ApiServer, shutdown: Shutdown) {
     let queue = PolicyQueue::default();
     let informer = Informer::new(Resource::new(GROUP, PLURAL), queue.clone(), Position::default());
@@ -50,14 +50,14 @@ async fn work(api: &ApiServer, queue: &PolicyQueue) {
         let (name, policy) = queue.next().await;
         if let Err(error) = check(api, &policy).await {
             tracing::warn!(policy = name, %error, "cannot write the status of a ValidatingAdmissionPolicy; retrying");
-            // A newer version of it takes precedence.
+            // A newer version of the policy takes precedence.
             queue.policies().entry(name).or_insert(policy);
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
-/// The policies that changed since they were checked, by name.
+/// The policies to check, by name.
 #[derive(Clone, Default)]
 struct PolicyQueue(Arc<PendingPolicies>);
 
@@ -107,7 +107,7 @@ impl Index for PolicyQueue {
     }
 }
 
-/// Writes the status of a policy that has none yet of what it is now.
+/// Type-checks a policy and writes its status, unless the status is current.
 async fn check(api: &ApiServer, stored: &[u8]) -> Result<(), Error> {
     let policy: Object = serde_json::from_slice(stored).unwrap_or_default();
     let part = |part: &str, field: &str| policy.get(part).and_then(|part| part.get(field));
@@ -132,18 +132,18 @@ async fn check(api: &ApiServer, stored: &[u8]) -> Result<(), Error> {
         .map_err(|error| Error::Internal { message: format!("{path}: {error}") })?;
     let itself = Connection::InProcess(Identity::authenticated(ACCOUNT, groups));
     match api.answer(&itself, request).await.status().as_u16() {
-        // One that was deleted meanwhile, or made again, needs no status of what it was.
+        // A policy that was deleted or recreated needs no status of its former self.
         200 | 404 | 409 => Ok(()),
         code @ (429 | 500..) => Err(Error::Internal { message: format!("{path}: {code}") }),
-        // Asking again would get the same answer, and keep the other policies waiting.
+        // A retry would get the same answer and delay the other policies.
         code => {
-            tracing::warn!(policy = name, code, "the status of a policy is refused");
+            tracing::warn!(policy = name, code, "cannot write the status of a ValidatingAdmissionPolicy; the write was refused");
             Ok(())
         }
     }
 }
 
-/// The types of what a server serves.
+/// The types of served resources.
 struct ServedTypes<'a>(&'a Registry);
 
 impl ServedTypes<'_> {

@@ -1,4 +1,4 @@
-//! One write, as plugins see it.
+//! Admission attributes: one write as admission plugins see it.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -17,69 +17,69 @@ use super::{AdmissionTarget, Operation};
 use crate::registry::{Object, Served};
 use crate::verbs::{Call, metadata_mut, store_error, text};
 
-/// What a client asked for beside the object.
+/// The options of the request, beside its object.
 #[derive(Clone, Copy)]
 pub(crate) enum Options<'a> {
-    /// Those in the query of a create, an update or a patch.
+    /// `CreateOptions`, `UpdateOptions` or `PatchOptions` in the query.
     Query,
-    /// Those of a deletion.
+    /// `DeleteOptions`.
     Delete(&'a Value),
 }
 
-/// One write, as plugins see it.
+/// Admission attributes: one write as admission plugins see it.
 pub(crate) struct AdmissionAttributes<'a> {
     pub call: &'a Call,
-    /// The type of the object, which differs from that of the path where a part is written: a scale, an eviction.
+    /// The type of the object. It differs from the type of the path if a subresource such as scale or eviction is written.
     pub shown: &'a Served,
     pub operation: Operation,
-    /// As far as it is known: a name that is generated is not.
+    /// Empty if the name is still to be generated.
     pub name: &'a str,
-    /// As it is stored, where it is changed or deleted. Who manages the fields of one that is deleted may be missing:
-    /// [`AdmissionAttributes::whole_old`] has it.
+    /// The stored object of an update or a deletion. For a deletion its managedFields may be missing: see
+    /// [`AdmissionAttributes::whole_old`].
     pub old: Option<&'a Object>,
-    /// What it is read from, if something of it may be missing.
+    /// The stored form of `old`, if `old` may lack managedFields.
     unmanaged: Option<&'a Stored>,
     pub options: Options<'a>,
     pub dry_run: bool,
-    /// Who owns the fields of the object, as JSON.
+    /// The managedFields of the object, as JSON.
     managers: Option<&'a str>,
     plugins: &'a PluginChain,
     state: Mutex<State>,
 }
 
-/// What plugins say beside yes and no.
+/// State that plugins share while one request is admitted.
 #[derive(Default)]
 struct State {
-    /// What is written with the object, or not at all.
+    /// Written in the same transaction as the object.
     writes: Vec<Write>,
-    /// What is kept until it is written.
+    /// Guards that are held until the object is written.
     held: Vec<Box<dyn Any + Send>>,
-    /// Whether the object was changed by somebody whom others do not expect.
+    /// Whether a webhook or policy changed the object, so that earlier plugins run again.
     is_changed: bool,
-    /// Whether plugins are asked once more.
+    /// Whether this is the second round of mutating plugins.
     is_again: bool,
-    /// Webhooks that want to be asked once more, if it comes to that.
+    /// Webhooks with `reinvocationPolicy: IfNeeded` that were called.
     called: Vec<String>,
-    /// Those of them that are.
+    /// The webhooks that are called again in this round.
     recalled: Vec<String>,
-    /// What the webhooks left.
+    /// The object as the last webhook left it.
     outcome: Option<Object>,
-    /// What a webhook made of the managers.
+    /// The managedFields that a webhook returned.
     managers: Option<Value>,
 }
 
 impl<'a> AdmissionAttributes<'a> {
-    /// A new object of the type of the path.
+    /// Attributes of a create.
     pub fn create(call: &'a Call, name: &'a str, dry_run: bool) -> Self {
         Self::new(call, Operation::Create, name, dry_run)
     }
 
-    /// A change of an object.
+    /// Attributes of an update or patch.
     pub fn update(call: &'a Call, old: &'a Object, dry_run: bool) -> Self {
         Self { old: Some(old), ..Self::new(call, Operation::Update, &call.path.name, dry_run) }
     }
 
-    /// The end of an object.
+    /// Attributes of a deletion.
     pub fn delete(
         call: &'a Call,
         name: &'a str,
@@ -92,14 +92,14 @@ impl<'a> AdmissionAttributes<'a> {
         Self { old: Some(old), unmanaged, options, ..Self::new(call, Operation::Delete, name, dry_run) }
     }
 
-    /// A connection to what the path names; the object is what was asked for in the query.
+    /// Attributes of a connect request; its object has the parameters of the query.
     pub fn connect(call: &'a Call) -> Self {
         Self::new(call, Operation::Connect, &call.path.name, false)
     }
 
     fn new(call: &'a Call, operation: Operation, name: &'a str, dry_run: bool) -> Self {
         let shown = &*call.resource_type;
-        // What the server does by itself has no path, and nobody is asked about it.
+        // Writes of the server itself have no path and skip admission.
         let plugins = match call.path.resource.is_empty() {
             true => PluginChain::empty(),
             false => call.api.admission.plugins_for(shown, &call.path.subresource, operation),
@@ -109,17 +109,17 @@ impl<'a> AdmissionAttributes<'a> {
         Self { call, shown, operation, name, old, unmanaged, options, dry_run, managers, plugins, state }
     }
 
-    /// The same, about an object of another type that stands for a part of it.
+    /// The same attributes for a subresource object, such as a Scale.
     pub fn shown_as(self, shown: &'a Served) -> Self {
         Self { shown, ..self }
     }
 
-    /// The same, with the managers of its fields.
+    /// The same attributes with the managedFields of the object.
     pub fn managed_by(self, managers: Option<&'a str>) -> Self {
         Self { managers, ..self }
     }
 
-    /// All of the object that is changed or deleted, as it is stored.
+    /// The stored object of an update or deletion, with managedFields.
     pub async fn whole_old(&self) -> Result<Option<Cow<'a, Object>>, Error> {
         Ok(match (self.unmanaged, self.old) {
             (Some(stored), Some(_)) => Some(Cow::Owned(self.call.resource_type.read(stored).await?)),
@@ -127,34 +127,34 @@ impl<'a> AdmissionAttributes<'a> {
         })
     }
 
-    /// Whether nobody has anything to say.
+    /// Whether no plugin handles this request.
     pub fn has_no_plugins(&self) -> bool {
         self.plugins.is_empty()
     }
 
-    /// The first phase: plugins change the object.
+    /// Mutating phase.
     pub async fn admit(&self, object: Option<&mut Object>) -> Result<(), Error> {
         self.plugins.admit(self, object).await
     }
 
-    /// The second phase: plugins look at what will be written.
+    /// Validating phase.
     pub async fn validate(&self, object: Option<&Object>) -> Result<(), Error> {
         self.plugins.validate(self, object).await
     }
 
-    /// Both phases, for an object that nobody stores.
+    /// Both phases, for an object that is not stored.
     pub async fn admit_whole(&self, object: &mut Object) -> Result<(), Error> {
         self.admit(Some(object)).await?;
         self.validate(Some(object)).await
     }
 
-    /// What was known before there was a request.
+    /// The resource, subresource and operation, which decide about the plugins.
     pub fn target(&self) -> AdmissionTarget<'_> {
         let (resource_type, operation) = (&**self.call.resource_type, self.operation);
         AdmissionTarget { resource_type, subresource: &self.call.path.subresource, operation }
     }
 
-    /// Another object of a built-in kind, as it is stored.
+    /// Reads another stored object of a built-in kind.
     pub async fn look_up(
         &self,
         group: &str,
@@ -168,54 +168,54 @@ impl<'a> AdmissionAttributes<'a> {
         found.map(|found| serde_json::from_slice(&found.value).map_err(unreadable)).transpose()
     }
 
-    /// A part of the path below the object; empty for the object itself.
+    /// The subresource of the path; empty for the object itself.
     pub fn subresource(&self) -> &str {
         &self.call.path.subresource
     }
 
-    /// The namespace of the object; that of a namespace is itself.
+    /// The namespace of the object; for a Namespace its own name.
     pub fn namespace(&self) -> &str {
         if self.call.resource_type.is_namespace() { self.name } else { self.call.namespace() }
     }
 
-    /// Tells the client something, whatever becomes of the request.
+    /// Adds a warning to the response.
     pub fn warn(&self, warning: &str) {
         self.call.warnings.add(warning);
     }
 
-    /// Writes this together with the object, or neither.
+    /// Adds a write to the transaction of the object.
     pub fn write_together(&self, write: Write) {
         self.state().writes.push(write);
     }
 
-    /// Keeps this until the object is written.
+    /// Holds a guard until the object is written.
     pub fn hold(&self, guard: Box<dyn Any + Send>) {
         self.state().held.push(guard);
     }
 
-    /// What is written with the object. Another attempt begins without it.
+    /// Takes the writes of the transaction. A retry starts without them.
     pub fn take_writes(&self) -> Vec<Write> {
         std::mem::take(&mut self.state().writes)
     }
 
-    /// Forgets what was kept for an attempt to write.
+    /// Drops the guards and writes of one attempt.
     pub fn release(&self) {
         let mut state = self.state();
         state.writes.clear();
         state.held.clear();
     }
 
-    /// Notes that the object was changed by somebody whom the plugins before could not expect.
+    /// Records that a webhook or policy changed the object.
     pub fn note_change(&self) {
         self.state().is_changed = true;
     }
 
-    /// Whether plugins are asked for the second time.
+    /// Whether this is the second round of mutating plugins.
     pub fn is_again(&self) -> bool {
         self.state().is_again
     }
 
-    /// Whether to ask all plugins once more; then that is the second time.
+    /// Starts the second round if the object was changed; false if there is none.
     pub fn begin_again(&self) -> bool {
         let mut state = self.state();
         let again = state.is_changed && !state.is_again;
@@ -223,40 +223,40 @@ impl<'a> AdmissionAttributes<'a> {
         again
     }
 
-    /// Notes that a webhook wants to be asked once more when others have changed the object.
+    /// Records the call of a webhook that may be called again.
     pub fn note_call(&self, webhook: &str) {
         self.state().called.push(webhook.to_owned());
     }
 
-    /// Asks all webhooks once more that were asked so far and want to be.
+    /// Marks all recorded webhooks for another call.
     pub fn recall_all(&self) {
         let mut state = self.state();
         let called = std::mem::take(&mut state.called);
         state.recalled.extend(called);
     }
 
-    /// Whether a webhook is asked once more.
+    /// Whether a webhook is called again in this round.
     pub fn is_recalled(&self, webhook: &str) -> bool {
         self.state().recalled.iter().any(|known| known == webhook)
     }
 
-    /// Keeps what the webhooks left of the object.
+    /// Records the object after the webhooks.
     pub fn note_outcome(&self, object: Option<&Object>) {
         self.state().outcome = object.cloned();
     }
 
-    /// Whether the object is another one than the webhooks left.
+    /// Whether the object differs from the recorded one.
     pub fn has_changed_since(&self, object: Option<&Object>) -> bool {
         self.state().outcome.as_ref() != object
     }
 
-    /// Who owns the fields of the object.
+    /// The managedFields of the object.
     pub fn managers(&self) -> Option<Value> {
         let changed = self.state().managers.clone();
         changed.or_else(|| self.managers.and_then(|managers| serde_json::from_str(managers).ok()))
     }
 
-    /// Takes the managers out of what a webhook made of the object.
+    /// Removes the managedFields from the object that a webhook returned, and records them.
     pub fn take_managers(&self, object: &mut Object) {
         let taken = metadata_mut(object).remove("managedFields").unwrap_or_else(|| json!([]));
         let is_list = taken.as_array().is_some_and(|entries| entries.iter().all(Value::is_object));
@@ -265,8 +265,8 @@ impl<'a> AdmissionAttributes<'a> {
         }
     }
 
-    /// The managers as a webhook has changed them, with what validation says of them. Those that cannot be decoded are dropped with
-    /// a warning, and the managers from before admission stay.
+    /// The managedFields that a webhook returned, with their validation errors. Managers that cannot be decoded are dropped
+    /// with a warning, and the managers from before admission stay.
     pub fn changed_managers(&self) -> Option<Tracked> {
         let managers = self.state().managers.take()?;
         if let Err(problem) = Managers::decode(Some(&managers)) {
@@ -280,12 +280,12 @@ impl<'a> AdmissionAttributes<'a> {
         Some(Tracked { json, errors, ..Tracked::default() })
     }
 
-    /// Whether the audit log has the request.
+    /// Whether the audit log records the request.
     pub fn is_logged(&self) -> bool {
         self.call.trail.level() > Level::None
     }
 
-    /// Notes something in the audit log.
+    /// Adds an audit annotation.
     pub fn annotate(&self, key: &str, value: impl FnOnce() -> String) {
         self.call.trail.annotate(key, value);
     }
@@ -294,7 +294,7 @@ impl<'a> AdmissionAttributes<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// "This is forbidden", with this reason.
+    /// A 403 with this message.
     pub fn forbidden(&self, object: Option<&Object>, message: impl Into<String>) -> Error {
         Error::Forbidden {
             group: self.call.resource_type.group.clone(),
@@ -304,21 +304,21 @@ impl<'a> AdmissionAttributes<'a> {
         }
     }
 
-    /// What Kubernetes calls an object that may have no name yet.
+    /// The name for messages; Kubernetes has a placeholder for generated names.
     pub fn name_in_messages<'b>(&'b self, object: Option<&'b Object>) -> &'b str {
         let given = |key| object.map_or("", |object| text(object, key));
         let names = [self.name, given("name"), given("generateName")];
         names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")
     }
 
-    /// The options of the request as an object: `CreateOptions`, `UpdateOptions` or `DeleteOptions`; a connection has none.
+    /// The options as an object: `CreateOptions`, `UpdateOptions` or `DeleteOptions`; null for a connect request.
     pub fn options(&self) -> Value {
         if self.operation == Operation::Connect {
             return Value::Null;
         }
         let (kind, mut options) = match (self.options, self.operation) {
             (Options::Delete(given), _) => ("DeleteOptions", given.clone()),
-            // A patch is an update by then.
+            // Admission sees a patch as an update.
             (Options::Query, Operation::Update) => ("UpdateOptions", json!({})),
             (Options::Query, _) => ("CreateOptions", json!({})),
         };

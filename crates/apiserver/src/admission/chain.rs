@@ -1,4 +1,4 @@
-//! The plugins that are on, in their order, and which of them have something to say about a resource.
+//! The enabled admission plugins in their order, and the chain of those that handle a resource.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,23 +16,23 @@ use crate::informer::Informers;
 use crate::registry::{Object, Registry, ResourceType, Served};
 use crate::webhook::Services;
 
-/// The plugins that are on, in Kubernetes' order, and what they follow.
+/// The enabled plugins, in Kubernetes' order, and their informers.
 pub(crate) struct Admission {
     switches: Switches,
     plugins: Vec<Arc<dyn Plugin>>,
     informers: Vec<Arc<dyn PluginInformer>>,
 }
 
-/// The plugins that have something to say about one resource type: for the object itself and for each of its subresources.
+/// The plugin chains of one resource type, for the object and each of its subresources.
 #[derive(Default)]
 pub(crate) struct ResourcePlugins {
     subresources: Vec<(String, [PluginChain; Operation::ALL.len()])>,
 }
 
-/// Where nobody has anything to say.
+/// The chain without plugins.
 static NO_PLUGINS: LazyLock<PluginChain> = LazyLock::new(PluginChain::default);
 
-/// Who is asked about one operation.
+/// The plugins that handle one operation.
 #[derive(Default)]
 pub(crate) struct PluginChain {
     mutating: Box<[Arc<dyn Plugin>]>,
@@ -40,7 +40,7 @@ pub(crate) struct PluginChain {
 }
 
 impl Admission {
-    /// With what else is to be followed, so that who writes it is answered when this server knows.
+    /// `others` are further informers that a write waits for, such as those of FlowSchemas.
     pub fn new(
         switches: Switches,
         configuration: AdmissionConfiguration,
@@ -54,18 +54,18 @@ impl Admission {
         Self { switches, plugins: built.plugins, informers: built.informers }
     }
 
-    /// Whether a plugin is on.
+    /// Whether a plugin is enabled.
     pub fn is_on(&self, name: &str) -> bool {
         self.switches.is_on(name)
     }
 
-    /// Reads what plugins follow, and gives the tasks that go on with it.
+    /// Fills the caches of the informers and returns the tasks that keep them current.
     pub async fn start_informers(
         &self,
         store: &Store,
         registry: &Registry,
     ) -> Result<Vec<(Resource, BoxFuture<'static, ()>)>, Error> {
-        // One after the other: most are empty, and each that reads beside another needs a connection of its own.
+        // One after the other: most are empty, and each concurrent list needs a database connection.
         let mut tasks = Vec::new();
         for of in self.served(registry) {
             tasks.push((of.resource().clone(), Arc::clone(of).start(store.clone()).await?));
@@ -80,12 +80,12 @@ impl Admission {
         }
     }
 
-    /// The resources that plugins follow.
+    /// The resources with an informer.
     pub fn informed_resources<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = &'a Resource> {
         self.served(registry).map(|of| of.resource())
     }
 
-    /// The informers that the plugins need, for the resources that the server serves.
+    /// The informers of resources that the server serves.
     fn served<'a>(
         &'a self,
         registry: &'a Registry,
@@ -117,7 +117,7 @@ impl Admission {
         ResourcePlugins { subresources: std::iter::once("").chain(subresources).map(chains).collect() }
     }
 
-    /// Who is asked about this; decided when the first request comes.
+    /// The chain of an operation, computed at the first request.
     pub fn plugins_for<'a>(
         &self,
         of: &'a Served,
@@ -131,17 +131,17 @@ impl Admission {
 }
 
 impl PluginChain {
-    /// Nobody.
+    /// The chain without plugins.
     pub fn empty() -> &'static Self {
         &NO_PLUGINS
     }
 
-    /// Whether nobody has anything to say.
+    /// Whether the chain has no plugins.
     pub fn is_empty(&self) -> bool {
         self.mutating.is_empty() && self.validating.is_empty()
     }
 
-    /// The first phase. Where a webhook has changed the object, those before it are asked once more.
+    /// Mutating phase. If a webhook changed the object, the plugins run once more.
     pub async fn admit(
         &self,
         request: &AdmissionAttributes<'_>,
@@ -158,7 +158,7 @@ impl PluginChain {
         Ok(())
     }
 
-    /// The second phase.
+    /// Validating phase.
     pub async fn validate(
         &self,
         request: &AdmissionAttributes<'_>,

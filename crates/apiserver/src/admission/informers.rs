@@ -1,6 +1,6 @@
-//! What plugins know of other objects without reading them: small copies that follow the log.
+//! Informers of admission plugins: caches of the fields that plugins need of other objects.
 //!
-//! Who writes an object that plugins follow is answered when this server has seen the write: it holds at once.
+//! A write of such an object returns when this server's cache has it, so it applies to the next request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,17 +14,17 @@ use crate::informer::{Index, Informer, Position};
 use crate::registry::Object;
 use crate::verbs::store_error;
 
-/// What is known of the objects of one namespace, by name.
+/// The cached values of one namespace, by object name.
 pub(crate) type CachedObjects<T> = Arc<BTreeMap<String, Arc<T>>>;
 
-/// What is kept of an object; nothing of one that does not matter.
+/// Extracts the cached value of an object; `None` if the object is irrelevant.
 type Read<T> = Box<dyn Fn(&ObjectKey, Object) -> Option<T> + Send + Sync>;
 
-/// What is known of the objects of one resource. An object that cannot be read is not known.
+/// The informer cache of one resource. Objects that cannot be parsed are left out.
 pub(crate) struct InformerCache<T> {
     resource: Resource,
     read: Read<T>,
-    /// By namespace, which is empty for objects of none.
+    /// By namespace; empty for cluster-scoped objects.
     known: RwLock<BTreeMap<String, CachedObjects<T>>>,
     position: Position,
 }
@@ -38,7 +38,7 @@ impl<T: Send + Sync + 'static> InformerCache<T> {
         Arc::new(Self { resource, read, known: RwLock::default(), position })
     }
 
-    /// All of one namespace; the empty text is where objects without one are.
+    /// The cached values of a namespace; empty for cluster-scoped objects.
     pub fn of(&self, namespace: &str) -> Option<CachedObjects<T>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned()
     }
@@ -69,7 +69,7 @@ impl<T: Send + Sync + 'static> Index for Arc<InformerCache<T>> {
     }
 }
 
-/// Keeps an item under the name of its object, or forgets it.
+/// Inserts the value of an object, or removes it.
 fn put<T>(known: &mut BTreeMap<String, CachedObjects<T>>, key: &ObjectKey, item: Option<T>) {
     let of = known.entry(key.namespace.clone()).or_default();
     match item {
@@ -81,15 +81,15 @@ fn put<T>(known: &mut BTreeMap<String, CachedObjects<T>>, key: &ObjectKey, item:
     }
 }
 
-/// A resource with an informer, whatever is kept of its objects.
+/// The informer of a resource, for any type of cached value.
 pub(crate) trait PluginInformer: Send + Sync {
-    /// Of which resource.
+    /// The resource of the informer.
     fn resource(&self) -> &Resource;
 
-    /// Of the informer.
+    /// The position of the informer.
     fn position(&self) -> &Position;
 
-    /// Reads what there is, and gives the task that follows.
+    /// Fills the cache and returns the task that keeps it current.
     fn start(self: Arc<Self>, store: Store) -> BoxFuture<'static, Result<BoxFuture<'static, ()>, Error>>;
 }
 

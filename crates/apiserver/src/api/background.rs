@@ -14,7 +14,7 @@ use crate::identity_lease::IdentityLeaseController;
 use crate::verbs::store_error;
 use crate::{bootstrap, crds, flow_control};
 
-/// The parts of a server that its later tasks begin with.
+/// Input of the tasks that start after the first answer.
 pub(super) struct Start {
     pub address: Option<SocketAddr>,
     pub identity_lease: Option<IdentityLeaseController>,
@@ -46,7 +46,7 @@ impl ApiServer {
         let has_identity_lease = identity_lease.is_some();
         self.tasks.start_finite("the bootstrap of the first objects", async move {
             begun.may_start().await;
-            // What is made has to be followed, and what is there has to be known before anybody relies on it.
+            // Bootstrap waits for the RBAC informer: it must see the roles that are created, and know those that exist.
             if has_roles && roles_listed.await.is_err() {
                 return;
             }
@@ -76,7 +76,7 @@ impl ApiServer {
         }
     }
 
-    /// Starts the tasks that keep what is known of CRDs, and of what admission plugins look at.
+    /// Starts the informers of CRDs and of admission plugins, and the controllers of CRDs.
     pub(super) async fn start_informers(&self, serves_crds: bool) -> Result<(), Error> {
         let of_crds = async {
             if !serves_crds {
@@ -100,7 +100,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Starts a task that runs as long as the server. It may end by itself once the server stops or is dropped.
+    /// Starts a task that runs as long as the server. It may end early only if the server stops or is dropped.
     pub(super) fn spawn(
         &self,
         name: impl Into<Cow<'static, str>>,

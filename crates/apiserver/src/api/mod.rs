@@ -1,4 +1,4 @@
-//! The server as a value: what it serves, from which store, to whom. It knows nothing of sockets.
+//! The API server as a value: registry, store, authentication, authorization and admission. It has no sockets.
 
 mod background;
 
@@ -46,11 +46,11 @@ use crate::{bootstrap, built_in, pipeline};
 
 use background::Start;
 
-/// A Kubernetes API. Cheap to clone; all clones are the same server.
+/// A Kubernetes API server. Cheap to clone; all clones share their state.
 #[derive(Clone)]
 pub struct ApiServer(Arc<ServerState>);
 
-/// What the steps of the pipeline share.
+/// The state that all requests share.
 pub struct ServerState {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
@@ -67,10 +67,10 @@ pub struct ServerState {
     pub(crate) unsent: Arc<Unsent>,
     pub(crate) pacer: Pacer,
     pub(crate) flows: FlowSchemas,
-    /// What is written down of requests, if anything is.
+    /// The audit log; `None` if auditing is off.
     pub(crate) audit: Option<Arc<Audit>>,
     pub(crate) documents: DocumentCache,
-    /// The turn to make a backup.
+    /// Bounds backups to one at a time.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) metrics: ApiMetrics,
     pub(crate) metrics_registry: prometheus_client::registry::Registry,
@@ -78,24 +78,24 @@ pub struct ServerState {
     pub(crate) progress: Arc<BootstrapProgress>,
     pub(crate) leaving: Shutdown,
     pub(crate) lease_release: LeaseRelease,
-    /// What Services get.
+    /// The IP and port ranges of Services.
     pub(crate) services: Ranges,
-    /// They end with the server.
+    /// The background tasks; they end with the server.
     pub(crate) tasks: Tasks,
 }
 
 impl ServerState {
-    /// The resource types as they are now.
+    /// The current resource types.
     pub fn registry(&self) -> Arc<Registry> {
         self.catalog.registry()
     }
 
-    /// The store with the register of its informers, for a controller that outlives a request.
+    /// The store and its informers, for a controller that must not keep the server alive.
     pub(crate) fn store_and_informers(&self) -> (Store, Arc<Informers>) {
         (self.store.clone(), self.informers.clone())
     }
 
-    /// The paths that products serve.
+    /// The path prefixes that products serve.
     pub fn mounts(&self) -> impl Iterator<Item = &Mount> {
         self.mounts.iter()
     }
@@ -105,13 +105,13 @@ impl ServerState {
         &self.accounts
     }
 
-    /// Whether namespaces are objects here, and so have to exist before something is made in them.
+    /// Whether the namespace of a new object has to exist.
     pub(crate) fn keeps_namespaces(&self) -> bool {
         self.admission.is_on("NamespaceLifecycle") && self.registry().find("", "v1", "namespaces").is_some()
     }
 }
 
-/// Puts a server together.
+/// Builder of a server.
 pub struct Builder {
     store: Store,
     registry: Registry,
@@ -133,22 +133,22 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Serves one more resource type.
+    /// Adds a resource type.
     #[must_use]
     pub fn register(mut self, resource_type: ResourceType) -> Self {
         self.registry.register(resource_type);
         self
     }
 
-    /// Serves the paths of a product. [`Builder::build`] refuses a prefix that collides with another path.
+    /// Mounts the paths of a product. [`Builder::build`] refuses a prefix that collides with another path.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
         self.mounts.push(mount);
         self
     }
 
-    /// Serves the built-in types of a group and version that nobody gets who does not ask, such as
-    /// `admissionregistration.k8s.io` and `v1beta1`: policies that change objects. Says whether there are any.
+    /// Enables a built-in API that is off by default, such as `admissionregistration.k8s.io/v1beta1`. Returns false if there
+    /// is no such API.
     pub fn serve_on_request(&mut self, group: &str, version: &str) -> bool {
         let types = built_in::on_request(group, version);
         let has_any = !types.is_empty();
@@ -156,106 +156,106 @@ impl Builder {
         has_any
     }
 
-    /// Who may call: by default only client certificates count.
+    /// Sets the authenticators. By default only client certificates authenticate.
     #[must_use]
     pub fn authentication(mut self, authentication: Authentication) -> Self {
         self.authentication = authentication;
         self
     }
 
-    /// Who may do what, by ways that are asked in this order: by default only by roles and bindings. The members of
-    /// `system:masters` may do everything, whatever the ways say.
+    /// Sets the authorization modes, in order. The default is RBAC alone. Members of `system:masters` are always allowed.
     #[must_use]
     pub fn authorization(mut self, modes: Vec<Mode>) -> Self {
         self.modes = modes;
         self
     }
 
-    /// How tokens of service accounts are made and checked: by default with a key that is forgotten with the server.
+    /// Sets keys and lifetimes of service account tokens. By default the signing key is ephemeral.
     #[must_use]
     pub fn service_accounts(mut self, settings: ServiceAccounts) -> Self {
         self.service_accounts = Some(settings);
         self
     }
 
-    /// Which admission plugins are on: [`Switches::default`] unless this says otherwise.
+    /// Sets the enabled admission plugins. The default is [`Switches::default`].
     #[must_use]
     pub fn admission_plugins(mut self, plugins: Switches) -> Self {
         self.plugins = plugins;
         self
     }
 
-    /// How admission plugins are configured.
+    /// Sets the configuration of admission plugins.
     #[must_use]
     pub fn admission_configuration(mut self, configuration: AdmissionConfiguration) -> Self {
         self.admission_configuration = configuration;
         self
     }
 
-    /// Other limits than the default ones.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Writes down what is asked for, and by whom; not at all unless this says so.
+    /// Enables the audit log.
     #[must_use]
     pub fn audit(mut self, audit: Audit) -> Self {
         self.audit = Some(audit);
         self
     }
 
-    /// Shows these metrics, too, under `/metrics`.
+    /// Adds these metrics to `/metrics`.
     #[must_use]
     pub fn metrics(mut self, metrics: prometheus_client::registry::Registry) -> Self {
         self.metrics = metrics;
         self
     }
 
-    /// Ends watches when this rings.
+    /// Ends watches once this token is cancelled.
     #[must_use]
     pub fn shutdown(mut self, shutdown: Shutdown) -> Self {
         self.shutdown = shutdown;
         self
     }
 
-    /// Says to who asks that the server is not ready when this rings: that it will stop soon.
+    /// Fails `/readyz` once this token is cancelled, so that load balancers drain the server before it stops.
     #[must_use]
     pub fn leaving(mut self, leaving: Shutdown) -> Self {
         self.leaving = leaving;
         self
     }
 
-    /// The name of the machine that the server runs on.
+    /// Sets the host name, which identifies the server in its identity Lease.
     #[must_use]
     pub fn host(mut self, host: String) -> Self {
         self.host = host;
         self
     }
 
-    /// Where what runs in the cluster finds the server.
+    /// Sets the address that the endpoints of the Service `kubernetes` advertise.
     #[must_use]
     pub fn address(mut self, address: SocketAddr) -> Self {
         self.address = Some(address);
         self
     }
 
-    /// There may be other servers on the same store.
+    /// Declares that other servers may share the store.
     #[must_use]
     pub fn shared(mut self, is_shared: bool) -> Self {
         self.is_shared = is_shared;
         self
     }
 
-    /// Other addresses and ports for Services than the default ones.
+    /// Sets the IP and port ranges of Services.
     #[must_use]
     pub fn services(mut self, ranges: Ranges) -> Self {
         self.services = ranges;
         self
     }
 
-    /// Makes the objects that nobody can do without, then the server answers. [`ApiServer::ready`] waits for the rest.
+    /// Creates the namespaces of a fresh database and starts the server. [`ApiServer::ready`] waits for the remaining
+    /// bootstrap objects.
     ///
     /// # Errors
     /// A mount collides with another path, or the store fails.
@@ -329,8 +329,8 @@ impl ApiServer {
         Self(state)
     }
 
-    /// Resolves with the first background task that ended early; never where none does. Without that task the server may authorize
-    /// or admit by outdated objects, so most users end the process.
+    /// Resolves with the first background task that ended early; never if none does. Without that task the server may
+    /// authorize or admit by outdated objects, so most users end the process.
     pub fn failed(&self) -> impl Future<Output = TaskFailure> + Send + use<> {
         self.tasks.failed()
     }
@@ -342,26 +342,27 @@ impl ApiServer {
         self.tasks.names()
     }
 
-    /// Makes a background task panic. Says whether there is one of this name.
+    /// Makes a background task panic; false if there is none of this name.
     #[cfg(feature = "faults")]
     pub fn inject_fault(&self, task: &str) -> bool {
         self.tasks.inject_fault(task)
     }
 
-    /// A server of the built-in kinds on this store.
+    /// A builder with the built-in resource types.
     pub fn builder(store: Store) -> Builder {
         let mut builder = Self::empty_builder(store);
         Self::built_in_types().into_iter().for_each(|resource_type| builder.registry.register(resource_type));
         builder
     }
 
-    /// The built-in kinds, for who makes them while the store is being opened and hands them to [`ApiServer::empty_builder`].
+    /// The built-in resource types, for callers that build them while the store opens and register them with
+    /// [`ApiServer::empty_builder`].
     #[must_use]
     pub fn built_in_types() -> Vec<ResourceType> {
         built_in::all()
     }
 
-    /// A server that serves nothing but what is registered with it.
+    /// A builder without resource types.
     pub fn empty_builder(store: Store) -> Builder {
         Builder {
             store,
@@ -384,7 +385,7 @@ impl ApiServer {
         }
     }
 
-    /// Tells servers beside this one how it knows its callers, from now on.
+    /// Publishes CAs and front proxies in the ConfigMap `extension-apiserver-authentication` from now on.
     pub fn publish(&self, info: Current<ClusterAuthenticationInfo>) {
         if self.registry().find("", "v1", "configmaps").is_some() {
             let keeping = authentication_configmap::run(Arc::downgrade(&self.0), info);
@@ -392,18 +393,18 @@ impl ApiServer {
         }
     }
 
-    /// Returns once all objects are there that every server has. Whose answer depends on them waits by itself.
+    /// Waits until the bootstrap objects exist. Requests that depend on them wait by themselves.
     pub async fn ready(&self) {
         self.progress.wait().await;
     }
 
-    /// As [`ApiServer::ready`], for who is in no hurry: the first client is answered before. Nobody waits for ever.
+    /// Like [`ApiServer::ready`], but does not start the bootstrap early: the first client is served before it.
     pub async fn settled(&self) {
         self.progress.wait_without_starting().await;
     }
 
-    /// Answers one request that came over this connection. The address of who sent it, for the audit log, is an extension of it: an
-    /// [`IpAddr`](std::net::IpAddr).
+    /// Answers one request of a connection. The address of the client, for the audit log, is an [`IpAddr`](std::net::IpAddr)
+    /// in the extensions of the request.
     pub async fn answer<B>(&self, connection: &Connection, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send,

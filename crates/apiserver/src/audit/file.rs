@@ -1,4 +1,4 @@
-//! The file of the log. When it is full it gets a name with the time, and a new one begins.
+//! The file of the audit log. A full file is renamed with a timestamp, and a new one begins.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -9,24 +9,24 @@ use jiff::Timestamp;
 
 use super::rotation::RotatedFiles;
 
-/// Megabytes of a file for which no other limit is given, as many as kube-apiserver takes.
+/// The default size limit, as in kube-apiserver.
 const DEFAULT_MEGABYTES: u64 = 100;
 const MEGABYTE: u64 = 1 << 20;
 
-/// When a file is full, and which old ones stay.
+/// The rotation of log files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// Megabytes of a file; 0 for 100.
+    /// Size limit in megabytes; 0 means 100.
     pub megabytes: u64,
-    /// Days that old files stay; 0 for ever.
+    /// Days to keep rotated files; 0 means for ever.
     pub days: u32,
-    /// How many old files stay; 0 for all.
+    /// Number of rotated files to keep; 0 means all.
     pub files: usize,
-    /// Whether old files are compressed.
+    /// Whether rotated files are compressed.
     pub compress: bool,
 }
 
-/// A file that is written to its end.
+/// A log file in append mode.
 pub(super) struct File {
     path: PathBuf,
     megabytes: u64,
@@ -44,11 +44,11 @@ impl File {
         let file = at_the_end(path)?;
         let length = file.metadata()?.len();
         let (path, old) = (path.to_owned(), RotatedFiles::new(path, rotation));
-        // There may be something to tidy up from the last time.
+        // Files of the last run may need cleanup.
         Ok(Self { path, megabytes: rotation.megabytes, old, file, length, has_rotated: true })
     }
 
-    /// Writes lines, each whole into one file.
+    /// Writes lines, none of them split between two files.
     pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         let megabytes = if self.megabytes == 0 { DEFAULT_MEGABYTES } else { self.megabytes };
         let most = MEGABYTE.saturating_mul(megabytes);
@@ -60,7 +60,7 @@ impl File {
                 self.rotate()?;
                 continue;
             }
-            // A line that is longer than a file may be has one for itself.
+            // A line above the size limit gets a file of its own.
             let end = if fitting > 0 { fitting } else { first_line(rest) };
             self.file.write_all(&rest[..end])?;
             self.length += end as u64;
@@ -76,18 +76,18 @@ impl File {
         Ok(())
     }
 
-    /// The old files, where there may be something to do about them.
+    /// The rotated files, if a cleanup is due.
     pub fn pending_cleanup(&mut self) -> Option<RotatedFiles> {
         std::mem::take(&mut self.has_rotated).then(|| self.old.clone())
     }
 }
 
 fn at_the_end(path: &Path) -> io::Result<fs::File> {
-    // What it says of requests is for nobody else.
+    // The log may hold sensitive data.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// How many bytes of whole lines fit.
+/// The number of bytes of whole lines that fit.
 fn fitting(lines: &[u8], room: usize) -> usize {
     let most = &lines[..room.min(lines.len())];
     most.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)

@@ -1,4 +1,4 @@
-//! What the log gets to see of an answer: its bytes as they pass, and what they say.
+//! The response of an audited request: its object, and the stream that ends after its last event.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::log::Written;
 use crate::body::{Aborted, Body};
 use crate::request::negotiate::{PROTOBUF, YAML};
 
-/// What the body of an answer says, whatever it is written in; `None` for what is no object.
+/// The object in a response body of any encoding; `None` if the body has none.
 pub(super) fn response_object(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let value = match media_type.split(';').next().unwrap_or_default() {
@@ -28,13 +28,13 @@ pub(super) fn response_object(headers: &HeaderMap, body: &[u8]) -> Option<Value>
     value.is_object().then_some(value)
 }
 
-/// A body that goes on for a while, and ends what the log says of its request.
+/// A streamed body that completes the audit trail of its request.
 pub(super) struct AuditedStream {
     chunks: Body,
-    /// What has passed, where that is logged.
+    /// The bytes so far, if the level includes the response object.
     seen: Option<(HeaderMap, BytesMut)>,
     trail: Trail,
-    /// Set at the end of the chunks: the body ends when the last event is in the file.
+    /// Set after the last chunk: the body ends when the last event is written.
     ending: Option<Option<Written>>,
 }
 
@@ -45,7 +45,7 @@ impl AuditedStream {
 }
 
 impl AuditedStream {
-    /// Notes what has passed, once.
+    /// Records the response object, once.
     fn note(&mut self) {
         let response_object = self.seen.take().and_then(|(headers, seen)| response_object(&headers, &seen));
         self.trail.note_response(response_object);
@@ -74,7 +74,7 @@ impl Stream for AuditedStream {
             body.ending = Some(body.trail.take_last());
         }
         if let Some(Some(written)) = &mut body.ending {
-            // Whether it was written or lost: there is nothing more to wait for.
+            // The result does not matter: the write is over.
             let _ = ready!(Pin::new(written).poll(context));
             body.ending = Some(None);
         }

@@ -1,4 +1,4 @@
-//! RotatedFiles files of the log: their names, and what becomes of them.
+//! Log rotation: names, compression and deletion of rotated files.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -11,14 +11,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::file::Rotation;
 
-/// The time in the names of old files, up to the second.
+/// The timestamp in the names of rotated files.
 const TIME: &str = "%Y-%m-%dT%H-%M-%S";
 const COMPRESSED: &str = ".gz";
 
-/// The old files of a log.
+/// The rotated files of a log.
 #[derive(Clone)]
 pub(super) struct RotatedFiles {
-    /// The file that is written.
+    /// The current file.
     path: PathBuf,
     rotation: Rotation,
 }
@@ -28,7 +28,7 @@ impl RotatedFiles {
         Self { path: path.to_owned(), rotation }
     }
 
-    /// A name for the file that is full now, which no other has.
+    /// An unused name for the current file.
     pub fn name(&self, now: Timestamp) -> PathBuf {
         let name = |at: Timestamp| {
             let time = format!("{}.{:03}", at.strftime(TIME), at.subsec_millisecond());
@@ -39,7 +39,7 @@ impl RotatedFiles {
         names.find(|name| !name.exists() && !compressed(name).exists()).unwrap_or_else(|| name(now))
     }
 
-    /// Removes and compresses old files. What is left undone is done the next time.
+    /// Deletes and compresses rotated files. A later call completes unfinished work.
     pub fn clean_up(&self, now: Timestamp) -> io::Result<()> {
         let days = SignedDuration::from_hours(24 * i64::from(self.rotation.days));
         let oldest = now.checked_sub(days).unwrap_or(now);
@@ -57,7 +57,7 @@ impl RotatedFiles {
         Ok(())
     }
 
-    /// All of them, with the time at which they were full.
+    /// All rotated files with their timestamps.
     fn files(&self) -> io::Result<Vec<(Timestamp, PathBuf)>> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut found = Vec::new();
@@ -73,13 +73,13 @@ impl RotatedFiles {
         Ok(found)
     }
 
-    /// What their names begin with.
+    /// The prefix of their names.
     fn stem(&self) -> String {
         let stem = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         format!("{}-", stem.unwrap_or_default())
     }
 
-    /// What their names end with.
+    /// The suffix of their names.
     fn extension(&self) -> String {
         self.path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default()
     }
@@ -91,7 +91,7 @@ fn compressed(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// What was compressed in part only, because the server was stopped, is begun again.
+/// Compresses a file. Overwrites a partial result of an interrupted run.
 fn compress(path: &Path) -> io::Result<()> {
     let out =
         OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(compressed(path))?;

@@ -1,4 +1,4 @@
-//! What the log knows of one request: it grows on the request's way, and is written at its stages.
+//! The audit trail of one request: collects its event and writes it at each stage.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,38 +22,38 @@ use crate::request::query::Query;
 use crate::request::verb::Verb;
 use crate::verbs::nodes;
 
-/// By which clients and the log name a request.
+/// The header with the audit ID.
 pub(crate) const ID: &str = "audit-id";
 
-/// What the log knows of a request. Clones share it; its last event is written when the last of them goes. None where nothing is logged.
+/// The audit trail of a request. Clones share it; dropping the last clone writes the last event. Empty without an audit log.
 #[derive(Clone, Default)]
 pub(crate) struct Trail(Option<Arc<TrailState>>);
 
 struct TrailState {
     audit: Arc<Audit>,
     kind: ResponseKind,
-    /// Set once it is known who asks.
+    /// Set after authentication.
     extent: OnceLock<Extent>,
     event: Mutex<Event>,
-    /// Tells when the event that was added last is in the file; those before it are by then, too.
+    /// Resolves when the event that was added last is written; earlier ones are written by then.
     last: Mutex<Option<Written>>,
 }
 
-/// What has to be known of a request to know what its answer is to the log.
+/// Properties of the request that decide about its response events.
 #[derive(Clone, Copy, Default)]
 struct ResponseKind {
-    /// Its answer goes on for long, and so has two events.
+    /// The response is long-running and has two events.
     is_long: bool,
-    /// Its answer is no object.
+    /// The response is no object.
     is_opaque: bool,
-    /// Its answer may be a `Status` although nothing went wrong.
+    /// The response may be a `Status` without an error.
     may_be_status: bool,
-    /// A product answers it, in a form of its own.
+    /// A product serves the request in its own format.
     is_mounted: bool,
 }
 
 impl Trail {
-    /// Of a request that has just come.
+    /// Begins the trail of a request.
     pub fn begin<B>(
         audit: Option<&Arc<Audit>>,
         request: &Request<B>,
@@ -101,10 +101,10 @@ impl Trail {
         Self(Some(Arc::new(TrailState { audit: Arc::clone(audit), kind, extent, event, last })))
     }
 
-    /// Now it is known who asks: what the policy says of that holds. Waits until the log keeps up.
+    /// Sets the authenticated user, evaluates the policy, and waits until the log has room.
     ///
     /// # Errors
-    /// In the mode `blocking-strict`: the first event could not be written.
+    /// The first event could not be written in the mode `blocking-strict`.
     pub async fn identify(&self, caller: &Identity) -> Result<(), Error> {
         let Some(state) = &self.0 else { return Ok(()) };
         state.event().user = user(caller);
@@ -126,8 +126,7 @@ impl Trail {
         }
     }
 
-    /// Adds the last event where the response is there as a whole, and waits until it is in the file: the response ends behind it.
-    /// A response that is streamed does that at its end.
+    /// Adds the last event of a complete response and waits until it is written. A streamed response does that at its end.
     pub async fn settle(&self, is_whole: bool) {
         let Some(state) = &self.0 else { return };
         if is_whole {
@@ -136,19 +135,19 @@ impl Trail {
         }
     }
 
-    /// Resolves when the last event is in the file.
+    /// Resolves when the last event is written.
     pub(super) fn take_last(&self) -> Option<Written> {
         self.0.as_ref().and_then(|state| state.take_last())
     }
 
-    /// Whoever asks acts as somebody else.
+    /// Sets the impersonated user.
     pub fn act_as(&self, caller: &Identity) {
         self.visit(|event| {
             event.impersonated = Some(user(caller));
         });
     }
 
-    /// What the authorizer decided.
+    /// Records the authorization decision.
     pub fn decided(&self, decision: &Decision) {
         let (word, reason) = match decision {
             Decision::Allow { reason } => ("allow", reason),
@@ -158,7 +157,7 @@ impl Trail {
         self.annotate("authorization.k8s.io/reason", || reason.clone());
     }
 
-    /// Notes something; what was noted first stays.
+    /// Adds an annotation; the first value of a key stays.
     pub fn annotate(&self, key: &str, value: impl FnOnce() -> String) {
         self.visit(|event| {
             if !event.annotations.contains_key(key) {
@@ -167,12 +166,12 @@ impl Trail {
         });
     }
 
-    /// How much of the request is logged.
+    /// The audit level of the request.
     pub fn level(&self) -> Level {
         self.0.as_ref().map_or(Level::None, |state| state.extent().level)
     }
 
-    /// What was sent; its metadata may say what the path does not, such as the name of a new object.
+    /// Records the request object; its metadata completes the object reference, for instance with a generated name.
     pub fn sent(&self, metadata: Option<&Value>, object: impl FnOnce() -> Value) {
         let Some(state) = &self.0 else { return };
         let omits_managers = state.extent().omits_managers;
@@ -185,13 +184,13 @@ impl Trail {
         });
     }
 
-    /// An answer on its way to the client, not compressed yet.
+    /// Records a response that is not compressed yet.
     pub async fn answered(&self, response: Response<Body>) -> Response<Body> {
         let Some(state) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return response };
         let (head, body) = response.into_parts();
         let is_shown = self.level() == Level::RequestResponse && !state.kind.is_opaque;
         state.event().status = Some(json!({"metadata": {}, "code": head.status.as_u16()}));
-        // Only its response tells whether a product streams.
+        // Only the response tells whether a mount streams.
         let is_long = state.kind.is_long || state.kind.is_mounted && !body.is_whole();
         let body = match body {
             Body::Full(bytes) => {
@@ -212,7 +211,7 @@ impl Trail {
         Response::from_parts(head, body)
     }
 
-    /// A request that came to nothing, and the code that the client is told.
+    /// Records a failed request and its status code.
     pub fn failed(&self, error: &Error, code: u16) {
         let Some(state) = &self.0 else { return };
         let is_anonymous = state.extent.get().is_none();
@@ -221,11 +220,11 @@ impl Trail {
         }
         match error {
             Error::NoSuchPage => state.event().status = Some(json!({"metadata": {}, "code": code})),
-            // The client gets no `Status`, so the log shows none as the response.
+            // The client gets no `Status`, so the event has none as response object.
             _ if state.kind.is_mounted => state.event().status = Some(summary(&error.status(), code.into())),
             _ => self.note_response(Some(error.status())),
         }
-        // Nobody was let in: this is all that there is to say.
+        // A request that failed before authentication has no further events.
         if is_anonymous || state.kind.is_long {
             state.write(Stage::ResponseStarted);
         }
@@ -234,20 +233,20 @@ impl Trail {
         }
     }
 
-    /// The answer panicked on its way: nothing more is said of it.
+    /// Records a panic while the response is written.
     pub(super) fn panicked(&self) {
         if let Some(state) = &self.0 {
             state.panicked();
         }
     }
 
-    /// Adds the last event of a request that panicked, and waits until it is in the file: the failure is told behind it.
+    /// Adds the last event of a request that panicked, and waits until it is written: the 500 is sent after it.
     pub async fn settle_panic(&self) {
         self.panicked();
         settled(self.take_last()).await;
     }
 
-    /// What was answered.
+    /// Records the response object.
     pub(super) fn note_response(&self, response_object: Option<Value>) {
         let Some(response_object) = response_object else { return };
         let Some(state) = &self.0 else { return };
@@ -264,7 +263,7 @@ impl Trail {
         });
     }
 
-    /// The name of the request, for the head of its answer.
+    /// The audit ID, for the response header.
     pub fn id(&self) -> Option<HeaderValue> {
         let state = self.0.as_ref()?;
         HeaderValue::from_str(&state.event().id).ok()
@@ -288,7 +287,8 @@ impl ResponseKind {
 }
 
 impl TrailState {
-    /// What is logged of the request; asked for before it is known who asks, it is what is logged of nobody's.
+    /// The audit level and options of this request. If computed before authentication, the policy is evaluated for an unknown
+    /// user.
     fn extent(&self) -> Extent {
         *self.extent.get_or_init(|| {
             let mut event = self.event();
@@ -309,7 +309,7 @@ impl TrailState {
         })
     }
 
-    /// Whether there is nothing more to say: all is said, or nobody knows who asks.
+    /// Whether no further event follows.
     fn is_over(&self) -> bool {
         self.extent.get().is_none() || self.event().level == Level::None
     }
@@ -360,7 +360,7 @@ impl TrailState {
 }
 
 impl Drop for TrailState {
-    /// The last event of a request, whatever ends it.
+    /// Writes the last event, however the request ended.
     fn drop(&mut self) {
         if self.is_over() {
             return;
@@ -378,7 +378,7 @@ impl Drop for TrailState {
     }
 }
 
-/// What events have of a `Status`.
+/// The fields of a `Status` that events have.
 fn summary(status: &Value, code: Value) -> Value {
     let mut summary = json!({"metadata": {}});
     for key in ["status", "message", "reason", "details", "code"] {
@@ -413,7 +413,7 @@ fn reference(path: &ResourcePath) -> ObjectReference {
     }
 }
 
-/// The present time as events have it.
+/// The current time in the format of events.
 fn time() -> String {
     let now = Timestamp::now();
     format!("{}.{:06}Z", now.strftime("%Y-%m-%dT%H:%M:%S"), now.subsec_nanosecond() / 1000)

@@ -1,5 +1,4 @@
-//! What the server tells others of how it knows its callers, so that servers merged_into it can know them in the same way: the ConfigMap
-//! `extension-apiserver-authentication`.
+//! The ConfigMap `extension-apiserver-authentication`: publishes CAs and front proxies for extension API servers.
 
 use std::sync::Weak;
 use std::time::{Duration, SystemTime};
@@ -21,26 +20,26 @@ use crate::verbs::store_error;
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
-/// How long to wait before something is tried again that failed.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Whom a server believes, as far as others may know it.
+/// The published CAs and front proxies.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterAuthenticationInfo {
-    /// The authorities of client certificates, as PEM; empty where there are none.
+    /// The CA of client certificates as PEM; empty if there is none.
     pub client_ca: String,
-    /// The proxies that it believes.
+    /// The trusted front proxies.
     pub request_header: Option<RequestHeaderInfo>,
 }
 
-/// Proxies that say for whom they speak.
+/// Front proxies, which name their users in headers.
 #[derive(Clone, Debug, Default)]
 pub struct RequestHeaderInfo {
-    /// The authorities of their certificates, as PEM.
+    /// The CA of proxy certificates as PEM.
     pub ca: String,
-    /// Their names; empty for any.
+    /// The accepted common names; empty for all.
     pub allowed_names: Vec<String>,
-    /// Where they say it.
+    /// The headers that name the user.
     pub headers: ProxyHeaders,
 }
 
@@ -49,7 +48,7 @@ impl ClusterAuthenticationInfo {
         self.client_ca.is_empty() && self.request_header.is_none()
     }
 
-    /// The data that there has to be where these are: what other servers wrote stays, but for certificates that have ended.
+    /// The merged data of the ConfigMap: entries of other servers stay, expired certificates are dropped.
     fn merged_into(&self, there: &Value, now: SystemTime) -> Result<Map<String, Value>, String> {
         let text = |key: &str| there[key].as_str().unwrap_or_default();
         let merged = |key: &str, own: &str| {
@@ -84,7 +83,7 @@ impl ClusterAuthenticationInfo {
     }
 }
 
-/// The texts of a list in JSON, then one's own, each once.
+/// Merges a JSON list with own entries, without duplicates.
 fn joined(there: &str, own: &[String]) -> Result<Vec<String>, serde_json::Error> {
     let there: Vec<String> = if there.is_empty() { Vec::new() } else { serde_json::from_str(there)? };
     let mut all = Vec::new();
@@ -96,7 +95,7 @@ fn joined(there: &str, own: &[String]) -> Result<Vec<String>, serde_json::Error>
     Ok(all)
 }
 
-/// Keeps what others may know, until it is dropped. Whoever else does the same, on another server, adds what is theirs.
+/// Maintains the ConfigMap until dropped. Several servers merge their data.
 pub(crate) async fn run(server: Weak<ServerState>, mut published: Current<ClusterAuthenticationInfo>) {
     let Some(progress) = server.upgrade().map(|state| state.progress.clone()) else { return };
     progress.wait_without_starting().await;
@@ -123,7 +122,7 @@ fn key() -> ObjectKey {
     ObjectKey::new(&Resource::new("", "configmaps"), NAMESPACE, NAME)
 }
 
-/// Writes what is missing.
+/// Creates or updates the ConfigMap if it differs.
 async fn reconcile(api: &ApiServer, info: &ClusterAuthenticationInfo) -> Result<(), Error> {
     let found = api.store.get(&key(), None).await.map_err(store_error)?;
     let map: Option<Value> = found.as_ref().and_then(|found| serde_json::from_slice(&found.value).ok());
@@ -134,13 +133,13 @@ async fn reconcile(api: &ApiServer, info: &ClusterAuthenticationInfo) -> Result<
             let revision = found.as_ref().map(|found| found.revision.to_string());
             write(api, there, data, revision).await?;
         }
-        // Who wrote that has to mend it, and is heard then.
-        Err(reason) => tracing::warn!(reason, "{NAMESPACE}/{NAME} cannot be understood"),
+        // A write that repairs the ConfigMap triggers the next attempt.
+        Err(reason) => tracing::warn!(reason, "cannot merge the ConfigMap {NAMESPACE}/{NAME}: its data is invalid"),
     }
     Ok(())
 }
 
-/// Makes the object, or changes the data of the one that is there.
+/// Creates the ConfigMap, or patches its data.
 async fn write(
     api: &ApiServer,
     there: &Value,
@@ -159,7 +158,7 @@ async fn write(
     };
     let object = json!({"metadata": metadata, "data": data});
     match loopback::request(api, method, &path, object.to_string()).await? {
-        // Somebody else may have been faster, which the watch will say.
+        // After a conflict with another server the trigger fires again.
         200 | 201 | 404 | 409 => Ok(()),
         code => Err(Error::Internal { message: format!("{path}: {code}") }),
     }

@@ -1,4 +1,4 @@
-//! Authorization: may this caller do this? Whoever is not allowed is denied.
+//! Authorization: decides whether a caller may do something. The default is denial.
 
 use model::error::{Error, quote};
 use serde_json::Value;
@@ -6,63 +6,63 @@ use serde_json::Value;
 use super::Identity;
 use crate::request::path::ResourcePath;
 
-/// What a caller wants to do.
+/// Authorizer attributes: a verb on a resource or on a non-resource path.
 #[derive(Clone, Copy, Debug)]
 pub enum AuthorizerAttributes<'a> {
-    /// A verb on objects.
+    /// A verb on a resource.
     Resource {
-        /// What they want to do, as RBAC rules name it.
+        /// The verb, as RBAC rules name it.
         verb: &'a str,
-        /// With what.
+        /// The resource.
         path: &'a ResourcePath,
     },
-    /// A method on a plain path.
+    /// A verb on a non-resource path.
     Path {
-        /// The method in lower case, as RBAC rules name it.
+        /// The HTTP method in lower case.
         verb: &'a str,
         /// The path.
         path: &'a str,
     },
 }
 
-/// The answer of an authorizer. Reasons may be empty; that of a refusal is shown to the caller.
+/// The decision of an authorizer. The reason may be empty; callers see the reason of a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Yes, and nobody else is asked.
+    /// Allowed; later authorizers are skipped.
     Allow {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No, and nobody else is asked.
+    /// Denied; later authorizers are skipped.
     Deny {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Not by this authorizer. Where no other one allows it, it is refused.
+    /// No opinion. If no authorizer allows the request, it is denied.
     NoOpinion {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Decision {
-    /// Yes, without a word.
+    /// Allowed, without a reason.
     pub fn allow() -> Self {
         Self::Allow { reason: String::new() }
     }
 
-    /// Whether it is a yes.
+    /// Whether the request is allowed.
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allow { .. })
     }
 }
 
-/// Decides who may do what.
+/// An authorizer.
 ///
 /// ```
 /// use apiserver::auth::{Authorizer, Decision, Identity, AuthorizerAttributes};
 ///
-/// /// Readers may read; of the others it knows nothing.
+/// /// Allows members of `readers` to read, and has no opinion about other callers.
 /// struct Readers;
 ///
 /// impl Authorizer for Readers {
@@ -80,26 +80,26 @@ impl Decision {
 /// assert!(!Readers.decide(&reader, attributes).is_allowed());
 /// ```
 ///
-/// A server asks it in the order of its modes: `builder.authorization(vec![Mode::Own(Arc::new(Readers)), Mode::Rbac])`.
+/// Add it to the modes of a server: `builder.authorization(vec![Mode::Own(Arc::new(Readers)), Mode::Rbac])`.
 pub trait Authorizer: Send + Sync {
-    /// Whether this caller may do this.
+    /// Decides about a request of a caller.
     fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision;
 
-    /// What this caller may do in a namespace, as far as it can be listed.
+    /// Lists the rules of a caller in a namespace.
     fn rules(&self, _caller: &Identity, _namespace: &str) -> Rules {
         Rules { is_incomplete: true, ..Rules::default() }
     }
 
-    /// Refuses with Kubernetes' words what it does not allow.
+    /// Like [`Authorizer::decide`], with the denial as an error.
     ///
     /// # Errors
-    /// The refusal.
+    /// Kubernetes' message of the denial.
     fn require(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Result<(), Error> {
         allowed(self.decide(caller, attributes), caller, attributes)
     }
 }
 
-/// A decision as what comes of it.
+/// Converts a decision to a result.
 pub(crate) fn allowed(
     decision: Decision,
     caller: &Identity,
@@ -113,20 +113,20 @@ pub(crate) fn allowed(
     }
 }
 
-/// What a caller may do, in the form of `SelfSubjectRulesReview`.
+/// The rules of a caller, as in `SelfSubjectRulesReview`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     /// Rules about resources: `verbs`, `apiGroups`, `resources`, `resourceNames`.
     pub resources: Vec<Value>,
-    /// Rules about plain paths: `verbs`, `nonResourceURLs`.
+    /// Rules about non-resource paths: `verbs`, `nonResourceURLs`.
     pub paths: Vec<Value>,
-    /// Whether there may be more.
+    /// Whether rules may be missing.
     pub is_incomplete: bool,
-    /// What went wrong while they were looked for; empty if nothing did.
+    /// The error of the evaluation; empty if there was none.
     pub problem: String,
 }
 
-/// The refusal in Kubernetes' words.
+/// Kubernetes' message of a denial.
 fn refusal(caller: &Identity, attributes: AuthorizerAttributes<'_>, reason: &str) -> Error {
     let user = &caller.name;
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };

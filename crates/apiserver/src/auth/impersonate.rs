@@ -1,4 +1,4 @@
-//! Impersonation: a caller who acts as somebody else needs the right to each part of who that is.
+//! Impersonation: needs the verb `impersonate` on each attribute of the impersonated user.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// One part of who somebody is.
+/// One attribute of the impersonated user: user, group, uid or extra value.
 struct ImpersonatedAttribute {
     kind: &'static str,
     resource: &'static str,
     namespace: String,
     name: String,
-    /// The key of what else is known.
+    /// The key of an extra value.
     key: String,
 }
 
@@ -48,24 +48,24 @@ impl ImpersonatedAttribute {
         }
     }
 
-    /// As Go shows a reference.
+    /// An object reference in Go's format.
     fn shown(&self) -> String {
         let version = if self.group().is_empty() { "" } else { "authentication.k8s.io/v1" };
         format!("{{{} {} {}  {version}  {}}}", self.kind, self.namespace, self.name, self.key)
     }
 }
 
-/// Whether headers ask to act as somebody else.
+/// Whether a request has impersonation headers.
 pub(crate) fn is_asked(headers: &HeaderMap) -> bool {
     headers.keys().any(is_header)
 }
 
-/// Whether a header says part of whom to act as.
+/// Whether a header belongs to impersonation.
 pub(crate) fn is_header(name: &HeaderName) -> bool {
     name.as_str().starts_with("impersonate-")
 }
 
-/// As whom a caller acts: somebody else if headers say so and they have the right to it.
+/// The effective user: the impersonated one if the headers name one and the caller may impersonate it.
 pub(crate) fn acting_as(
     caller: Identity,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! The ways to authorize that a server asks, in order.
+//! The authorization modes of a server, in order.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use serde_json::json;
 use super::rbac::Rbac;
 use super::{Authorizer, AuthorizerAttributes, Decision, Identity, Rules};
 
-/// Who may do everything, whatever the modes say: the server itself, and who runs it.
+/// The group that is always allowed: administrators and loopback requests.
 pub(crate) const MASTERS: &str = "system:masters";
 
-/// One way to authorize.
+/// An authorization mode.
 #[derive(Clone)]
 pub enum Mode {
-    /// By roles and bindings.
+    /// Roles and bindings.
     Rbac,
-    /// Everybody may do everything.
+    /// Allows everything.
     AlwaysAllow,
-    /// Nobody may do anything.
+    /// Denies everything.
     AlwaysDeny,
-    /// By an authorizer of one's own.
+    /// A custom authorizer.
     Own(Arc<dyn Authorizer>),
 }
 
 impl Mode {
-    /// The mode of this name, as `--authorization-mode` has it.
+    /// The mode of `--authorization-mode`.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "RBAC" => Self::Rbac,
@@ -35,7 +35,7 @@ impl Mode {
     }
 }
 
-/// All modes of a server as one authorizer: the first that has an opinion decides.
+/// All modes as one authorizer: the first one with an opinion decides.
 pub(crate) struct Modes(Vec<Arc<dyn Authorizer>>);
 
 impl Modes {

@@ -1,7 +1,7 @@
-//! The objects that every server has.
+//! Bootstrap: creates the objects that every cluster has.
 //!
-//! What nobody could do without, namespaces, is there before the first answer. The rest, and what an older database lacks, comes right
-//! behind that: whose answer depends on it waits (`waiting`).
+//! The namespaces of a fresh database exist before the first answer. The remaining objects, and those that an older database
+//! lacks, are created right after it; requests that depend on them wait (`startup_gate`).
 
 pub(crate) mod loopback;
 mod objects;
@@ -30,13 +30,13 @@ pub(crate) use objects::{BootstrapObject, path_of};
 pub(crate) use services::service;
 pub(crate) use startup_gate::{BootstrapProgress, note_answer, wait_for_bootstrap};
 
-/// Objects that are made in one commit once the server answers: few, for all of them are in memory at once.
+/// Objects per commit. All of them are in memory at once, so few.
 const GROUP: usize = 32;
-/// How long to wait before the rest is tried again.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Makes the objects that nobody can do without, where there is nothing at all yet: through the same pipeline as everyone, in one
-/// commit. Says whether the database was fresh.
+/// Creates the namespaces of a fresh database in one commit, through the request pipeline. Returns whether the database is
+/// fresh.
 pub(crate) async fn create_namespaces(api: &ApiServer) -> Result<bool, Error> {
     let is_fresh = api.store.clock().await.map_err(store_error)?.is_untouched();
     if is_fresh {
@@ -46,8 +46,8 @@ pub(crate) async fn create_namespaces(api: &ApiServer) -> Result<bool, Error> {
     Ok(is_fresh)
 }
 
-/// The task that makes the rest, and then lets those pass who wait for it. The address is where what runs in the cluster finds the
-/// server.
+/// Creates the remaining objects, then releases the requests that wait for them. `address` is that of the Service
+/// `kubernetes`.
 pub(crate) async fn complete(
     api: Weak<ServerState>,
     address: Option<SocketAddr>,
@@ -69,7 +69,7 @@ pub(crate) async fn complete(
                 api.progress.complete();
                 return;
             }
-            Err(error) => tracing::warn!(%error, "the first objects cannot be made; trying again"),
+            Err(error) => tracing::warn!(%error, "cannot create the bootstrap objects; retrying"),
         }
         drop(api);
         tokio::time::sleep(PAUSE).await;
@@ -88,7 +88,7 @@ async fn create_remaining(api: &ApiServer, address: Option<SocketAddr>, is_fresh
     for first in served(api, objects::namespaces()).into_iter().chain(others) {
         lists.entry(first.list()).or_default().push(first);
     }
-    // Namespaces come before what is in them: such is the order of their paths.
+    // Namespaces come before their objects, by the order of their paths.
     for (list, wanted) in lists {
         reconcile_list(api, &list, wanted).await?;
     }
@@ -99,14 +99,14 @@ fn group_size(api: &ApiServer) -> usize {
     api.limits.writes_in_flight.clamp(1, GROUP)
 }
 
-/// Those that this server has a type for.
+/// The objects whose types this server has.
 fn served(api: &ApiServer, mut objects: Vec<BootstrapObject>) -> Vec<BootstrapObject> {
     let registry = api.registry();
     objects.retain(|first| registry.find(first.group, first.version, first.resource).is_some());
     objects
 }
 
-/// Makes what a list lacks, and what is in it as it has to be.
+/// Creates or updates the objects of one list.
 async fn reconcile_list(api: &ApiServer, list: &str, wanted: Vec<BootstrapObject>) -> Result<(), Error> {
     let there = existing(api, list).await?;
     let changes: Vec<(BootstrapObject, bool)> = wanted
@@ -123,7 +123,7 @@ async fn reconcile_list(api: &ApiServer, list: &str, wanted: Vec<BootstrapObject
     write_all(api, changes).await
 }
 
-/// Writes objects, of which some are there already, in as few commits as may be.
+/// Creates (false) or updates (true) objects in few commits.
 pub(crate) async fn write_all(api: &ApiServer, objects: Vec<(BootstrapObject, bool)>) -> Result<(), Error> {
     for group in objects.chunks(group_size(api)) {
         in_one_commit(api, group.iter().map(|(first, is_there)| write(api, first, *is_there))).await?;
@@ -131,14 +131,14 @@ pub(crate) async fn write_all(api: &ApiServer, objects: Vec<(BootstrapObject, bo
     Ok(())
 }
 
-/// Runs all of these requests so that what they write shares one commit.
+/// Runs requests so that their writes share one commit.
 async fn in_one_commit(
     api: &ApiServer,
     requests: impl Iterator<Item = impl Future<Output = Result<(), Error>>>,
 ) -> Result<(), Error> {
     let hold = api.store.hold().await;
     let mut requests = pin!(tokio::task::unconstrained(try_join_all(requests)));
-    // Each goes as far as it can without an answer, in order: namespaces come before what is in them.
+    // Polls each request in order until its write is queued: namespaces come before their objects.
     let ended = futures::poll!(requests.as_mut());
     drop(hold);
     match ended {
@@ -151,7 +151,7 @@ fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// What is there, by name. Who is not among the first of a list is found by the attempt to make them.
+/// The objects of a list by name. An object beyond the first page is found when its create conflicts.
 async fn existing(api: &ApiServer, list: &str) -> Result<BTreeMap<String, Value>, Error> {
     let response = loopback::send(api, Method::GET, list, String::new()).await?;
     let body =
@@ -178,7 +178,7 @@ async fn write(api: &ApiServer, first: &BootstrapObject, is_there: bool) -> Resu
     }
     match code {
         200 | 201 | 409 => Ok(()),
-        // Another server that starts at the same time may have made it, with an address that only one can have.
+        // Another server that starts at the same time may have created it, with the same IP.
         _ if loopback::request(api, Method::GET, &path, String::new()).await? == 200 => Ok(()),
         code => Err(loopback::failed(&path, &code)),
     }

@@ -1,4 +1,4 @@
-//! The objects that every server has, as data.
+//! The bootstrap objects as data.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use super::{name, services};
 
 const NAMESPACE: [&str; 3] = ["", "v1", "namespaces"];
 
-/// Whose objects, or answers, come from those that are made behind the first answer: groups, and which of their resources, if not all.
+/// The groups, and their resources if not all, that depend on objects created after the first answer.
 const LATER: [(&str, &[&str]); 10] = [
     ("", &["services", "endpoints", "configmaps"]),
     ("apiregistration.k8s.io", &[]),
@@ -24,10 +24,10 @@ const LATER: [(&str, &[&str]); 10] = [
     ("scheduling.k8s.io", &[]),
 ];
 
-/// The namespaces that Kubernetes makes by itself.
+/// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// The priority classes that Kubernetes makes by itself.
+/// The PriorityClasses of every cluster.
 const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
     (
         "system-cluster-critical",
@@ -41,7 +41,7 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Version and group of every API that is served here, with the priorities that Kubernetes gives them.
+/// The built-in APIs with the priorities of their APIServices.
 const APIS: [(&str, &str, i64, i64); 21] = [
     ("v1", "", 18_000, 1),
     ("v1", "admissionregistration.k8s.io", 16_700, 15),
@@ -66,25 +66,25 @@ const APIS: [(&str, &str, i64, i64); 21] = [
     ("v2", "autoscaling", 17_500, 30),
 ];
 
-/// An object that a server has from the start.
+/// An object of every cluster.
 pub(crate) struct BootstrapObject {
     pub group: &'static str,
     pub version: &'static str,
     pub resource: &'static str,
-    /// Empty where there is none.
+    /// Empty for cluster-scoped objects.
     pub namespace: &'static str,
     pub object: Value,
     pub update_policy: UpdatePolicy,
 }
 
-/// What becomes of an object that is there already.
+/// The treatment of an existing object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UpdatePolicy {
-    /// It stays.
+    /// Left alone.
     Keep,
-    /// It is written again where it differs.
+    /// Replaced if it differs.
     Replace,
-    /// What it lacks is added.
+    /// Completed with missing rules or subjects.
     Merge,
 }
 
@@ -93,7 +93,7 @@ impl BootstrapObject {
         Self { group, version, resource, namespace: "", object, update_policy: UpdatePolicy::Keep }
     }
 
-    /// One in a namespace that is written again where it differs.
+    /// A namespaced object that is replaced if it differs.
     pub fn enforced(gvr: [&'static str; 3], namespace: &'static str, object: Value) -> Self {
         Self { namespace, update_policy: UpdatePolicy::Replace, ..Self::new(gvr, object) }
     }
@@ -106,7 +106,7 @@ impl BootstrapObject {
         collection([self.group, self.version, self.resource], self.namespace)
     }
 
-    /// The list that shows whether it is there. Of what people make themselves there may be very many.
+    /// The list to look for the object. A field selector avoids long lists of user objects.
     pub fn list(&self) -> String {
         match (self.namespace, self.update_policy) {
             ("", _) | (_, UpdatePolicy::Merge) => format!("{}?limit=500", self.collection()),
@@ -114,7 +114,7 @@ impl BootstrapObject {
         }
     }
 
-    /// What an object that is there has to become; `None` if it is good as it is.
+    /// The new state of an existing object; `None` if it needs no change.
     pub fn replacement_for(&self, there: &Value) -> Option<Value> {
         let of_its_own = self.object.as_object().into_iter().flatten().filter(|(key, _)| *key != "metadata");
         match self.update_policy {
@@ -136,24 +136,24 @@ fn collection([group, version, resource]: [&str; 3], namespace: &str) -> String 
     }
 }
 
-/// Where an object is.
+/// The path of an object.
 pub(crate) fn path_of(gvr: [&str; 3], namespace: &str, name: &str) -> String {
     format!("{}/{name}", collection(gvr, namespace))
 }
 
-/// What there is before the first answer in a fresh database: where everything else is made.
+/// The namespaces, created before the first answer in a fresh database.
 pub(super) fn namespaces() -> Vec<BootstrapObject> {
     let namespaces =
         NAMESPACES.map(|name| BootstrapObject::new(NAMESPACE, json!({"metadata": {"name": name}})));
     namespaces.into()
 }
 
-/// Whether objects of a resource are made behind the first answer.
+/// Whether the objects of a resource are created after the first answer.
 pub(super) fn is_created_later(group: &str, resource: &str) -> bool {
     LATER.iter().any(|(of, which)| *of == group && (which.is_empty() || which.contains(&resource)))
 }
 
-/// All others, those first that roles have nothing to do with.
+/// The objects that are created after the first answer, those without roles first.
 pub(super) fn remaining(address: Option<SocketAddr>, ranges: Ranges) -> Vec<BootstrapObject> {
     let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});

@@ -1,4 +1,4 @@
-//! The range of the addresses of services, and the service that the server is itself.
+//! The ServiceCIDR, and the Service `kubernetes`.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::objects::BootstrapObject;
 
-/// Whoever looks for the server inside a cluster looks here.
+/// The namespace of the Service `kubernetes`.
 const NAMESPACE: &str = "default";
 
 pub(super) fn objects(address: Option<SocketAddr>, ranges: Ranges) -> Vec<BootstrapObject> {
@@ -16,7 +16,7 @@ pub(super) fn objects(address: Option<SocketAddr>, ranges: Ranges) -> Vec<Bootst
     vec![range, service(address.map_or(443, |address| address.port()), ranges)]
 }
 
-/// The service by which what runs in the cluster finds the server. What it leads to is the servers' presence.
+/// The Service `kubernetes`, by which Pods reach the server. The identity Lease controller writes its endpoints.
 pub(crate) fn service(port: u16, ranges: Ranges) -> BootstrapObject {
     let service = json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},

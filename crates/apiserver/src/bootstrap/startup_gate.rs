@@ -1,4 +1,5 @@
-//! Who may be answered before all of the first objects are there, and when those are made that such an answer does not need.
+//! Start-up gate: which requests may be served before the bootstrap objects exist, and when the remaining objects are
+//! created.
 
 use std::time::Duration;
 
@@ -13,15 +14,15 @@ use crate::auth::{Connection, Identity, MASTERS, impersonate};
 use crate::pipeline::RequestInfo;
 use crate::request::verb::Verb;
 
-/// How long a request waits for them.
+/// The longest wait of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long what the first answer does not need waits for somebody who asks.
+/// Delay of the remaining objects if no request comes.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
-/// How long it leaves the processor to whoever has just been answered.
+/// Delay after the first answer, so that its client gets the processor.
 const AFTER_FIRST_ANSWER: Duration = Duration::from_millis(5);
 
-/// How far the start of a server has come.
+/// The progress of the bootstrap.
 #[derive(Default)]
 pub(crate) struct BootstrapProgress {
     has_answered: SetOnce<()>,
@@ -30,34 +31,34 @@ pub(crate) struct BootstrapProgress {
 }
 
 impl BootstrapProgress {
-    /// Whether all of the first objects are there.
+    /// Whether all bootstrap objects exist.
     pub fn is_complete(&self) -> bool {
         self.is_complete.initialized()
     }
 
-    /// They are.
+    /// Records that all bootstrap objects exist.
     pub fn complete(&self) {
-        // Who is second says the same.
+        // A second call changes nothing.
         let _ = self.is_complete.set(());
     }
 
-    /// Waits until all of them are there, which begins at once.
+    /// Starts the creation of the remaining objects and waits for it.
     pub async fn wait(&self) {
         let _ = self.is_waited_for.set(());
         self.is_complete.wait().await;
     }
 
-    /// Waits until all of them are there, whenever that is.
+    /// Waits until all bootstrap objects exist.
     pub async fn completed(&self) {
         self.is_complete.wait().await;
     }
 
-    /// As [`BootstrapProgress::wait`], for who is in no hurry.
+    /// Like [`BootstrapProgress::wait`], but does not start the creation early.
     pub async fn wait_without_starting(&self) {
         let _ = timeout(PATIENCE, self.is_complete.wait()).await;
     }
 
-    /// Waits until it is time for what the first answer does not need.
+    /// Waits for the first answer, a delay or a waiting request; then the remaining objects are created.
     pub async fn may_start(&self) {
         let note_answer = async {
             self.has_answered.wait().await;
@@ -71,16 +72,16 @@ impl BootstrapProgress {
     }
 }
 
-/// Notes that somebody has an answer.
+/// Records an answer to a client.
 pub(crate) fn note_answer(api: &ApiServer, connection: &Connection) {
     let is_own = || matches!(connection, Connection::InProcess(caller) if *caller == Identity::server());
     if !api.progress.is_complete() && !is_own() {
-        // Only the first counts.
+        // Only the first one matters.
         let _ = api.progress.has_answered.set(());
     }
 }
 
-/// Waits until the first objects are there, if the answer to this request may depend on them.
+/// Waits for the bootstrap objects if the response may depend on them.
 pub(crate) async fn wait_for_bootstrap(
     api: &ApiServer,
     caller: &Identity,
@@ -92,7 +93,8 @@ pub(crate) async fn wait_for_bootstrap(
     }
     match timeout(PATIENCE, api.progress.wait()).await {
         Ok(()) => Ok(()),
-        // What keeps them from being made, such as a webhook that refuses everything, can only be taken away by a request.
+        // If the bootstrap fails, for instance by a webhook that denies everything, only an administrator's request can
+        // repair it.
         Err(_) if needs_no_role(caller, headers) => Ok(()),
         Err(_) => Err(Error::Unavailable {
             message: "the first roles and bindings are not there yet; try again".to_owned(),
@@ -100,12 +102,12 @@ pub(crate) async fn wait_for_bootstrap(
     }
 }
 
-/// Whether they may do everything, and do it as themselves.
+/// Whether the caller is in `system:masters` and impersonates no other user.
 fn needs_no_role(caller: &Identity, headers: &HeaderMap) -> bool {
     caller.is_in(MASTERS) && !impersonate::is_asked(headers)
 }
 
-/// The server itself makes them. Who may do everything needs no role to read what has nothing to do with them.
+/// Loopback requests create the objects. Administrators may read resources that the bootstrap does not touch.
 fn needs_no_bootstrap(caller: &Identity, info: &RequestInfo, headers: &HeaderMap) -> bool {
     if *caller == Identity::server() {
         return true;
@@ -171,7 +173,7 @@ mod tests {
         ] {
             assert_eq!(needs_no_bootstrap(caller, &info, headers), begins, "{caller:?}");
         }
-        // Who waited in vain goes on only if no role could matter.
+        // A caller whose wait timed out goes on only if no role could matter.
         assert!(needs_no_role(&master, &none));
         assert!(!needs_no_role(&master, &impersonating) && !needs_no_role(&other, &none));
     }

@@ -1,4 +1,4 @@
-//! The APIServices of the groups that CRDs bring, as Kubernetes' aggregator keeps them.
+//! The APIServices of CRD groups, as the autoregister controller of kube-aggregator maintains them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,15 +16,15 @@ use crate::informer::{Index, Informer, Informers};
 use crate::registry::Registry;
 
 const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
-/// The label of those that come and go with CRDs.
+/// The label of APIServices that this controller manages.
 const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
-/// The priorities that Kubernetes gives them.
+/// The priorities of group and version.
 const PRIORITIES: (i64, i64) = (1000, 100);
 
 /// The versions that have an APIService, by group.
 type Versions = BTreeMap<String, BTreeSet<String>>;
 
-/// The index of the APIServices that come and go with CRDs. Another server that keeps them at the same time does no harm.
+/// The managed APIServices. Several servers may maintain them concurrently.
 #[derive(Clone, Default)]
 pub(super) struct ApiServices(Arc<State>);
 
@@ -35,7 +35,7 @@ struct State {
 }
 
 impl ApiServices {
-    /// Reads the APIServices, and gives the task that follows them.
+    /// Lists the APIServices, and returns the task that watches them.
     pub async fn start(
         &self,
         store: &Store,
@@ -45,7 +45,7 @@ impl ApiServices {
         Informer::new(resource, self.clone(), informers.register()).start_patiently(store).await
     }
 
-    /// Creates the APIServices that are missing, and deletes those of versions that are gone.
+    /// Creates missing APIServices, and deletes those of versions that are gone.
     pub async fn reconcile(&self, api: &ApiServer, registry: &Registry) -> Result<(), Error> {
         if registry.find("apiregistration.k8s.io", "v1", "apiservices").is_none() {
             return Ok(());
@@ -63,7 +63,7 @@ impl ApiServices {
         Ok(())
     }
 
-    /// Returns when an APIService was deleted that [`ApiServices::reconcile`] did not delete, or when all were read anew.
+    /// Returns when another client deleted an APIService, or after a relist.
     pub async fn changed(&self) {
         self.0.lost.notified().await;
     }

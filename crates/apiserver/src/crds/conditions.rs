@@ -1,4 +1,4 @@
-//! What the server says of a CRD: which of its names are its own, and whether it is established. Pure.
+//! The status of a CRD: accepted names and conditions. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 use crate::registry::Object;
 
-/// The finalizer that holds a CRD until its objects are gone.
+/// The finalizer that keeps a CRD until its objects are deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// A condition: type, status, reason, message.
 type Condition<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// Takes the names that a CRD asks for, as far as no other of its group has them, and says so in its conditions.
-/// `others` are the names that the others have.
+/// Accepts the names of a CRD as far as no other CRD of its group has them, and sets the conditions. `others` are the
+/// accepted names of the other CRDs.
 pub(crate) fn set_names<'a>(crd: &mut Object, others: impl Iterator<Item = &'a Value>, now: &str) {
     let wanted = crd.get("spec").and_then(|spec| spec.get("names")).cloned().unwrap_or_default();
     let approval = kinds::approval_condition(crd);
@@ -41,7 +41,7 @@ pub(crate) fn set_names<'a>(crd: &mut Object, others: impl Iterator<Item = &'a V
     }
 }
 
-/// Begins the end of a CRD: its objects go first.
+/// Sets deletionTimestamp and the condition Terminating: the objects are deleted first.
 pub(crate) fn begin_termination(crd: &mut Object, now: &str) {
     let metadata = map_mut(crd, "metadata");
     metadata.insert("deletionTimestamp".to_owned(), now.into());
@@ -54,21 +54,21 @@ pub(crate) fn begin_termination(crd: &mut Object, now: &str) {
     set_terminating(crd, &Termination::Pending, now);
 }
 
-/// How far the end of a CRD is.
+/// The progress of the deletion of a CRD.
 pub(crate) enum Termination {
-    /// It is asked for.
+    /// The deletion is requested.
     Pending,
-    /// Objects are being deleted.
+    /// The objects are being deleted.
     InProgress,
-    /// Not all of them could be deleted, and why.
+    /// Some objects could not be deleted, for this reason.
     Failed(String),
-    /// They are deleted, but not gone.
+    /// The deletion of all objects is requested, but some still exist.
     Unconfirmed,
-    /// There are none left.
+    /// No object is left.
     Completed,
 }
 
-/// Says in the conditions of a CRD how far its end is.
+/// Sets the condition Terminating.
 pub(crate) fn set_terminating(crd: &mut Object, ending: &Termination, now: &str) {
     let failure;
     let (state, reason, message) = match ending {
@@ -94,7 +94,7 @@ pub(crate) fn set_terminating(crd: &mut Object, ending: &Termination, now: &str)
     set(map_mut(crd, "status"), ("Terminating", state, reason, message), now);
 }
 
-/// The names that others have: of resources, and of kinds.
+/// The names of other CRDs: of resources, and of kinds.
 #[derive(Default)]
 struct Taken<'a> {
     resources: BTreeSet<&'a str>,
@@ -113,7 +113,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// The names that can be taken, and why not all of them can.
+/// The accepted names, and the reason and message if some are not accepted.
 fn accept(wanted: &Value, had: &Value, taken: &Taken<'_>) -> (Value, Option<(&'static str, String)>) {
     let mut accepted = had.as_object().cloned().unwrap_or_default();
     let mut conflict = None;
@@ -141,7 +141,7 @@ fn accept(wanted: &Value, had: &Value, taken: &Taken<'_>) -> (Value, Option<(&'s
         }
     }
     copy(&mut accepted, wanted, "categories");
-    // These two are there even if they are not accepted.
+    // Kubernetes shows these two even if they are not accepted.
     for key in ["kind", "plural"] {
         accepted.entry(key).or_insert_with(|| "".into());
     }

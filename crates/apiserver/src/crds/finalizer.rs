@@ -1,4 +1,4 @@
-//! The task that looks after CRDs: objects of those that end go first, and names that became free are taken.
+//! The CRD controller: deletes the objects of terminating CRDs, retries names that became free, and maintains APIServices.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -23,14 +23,14 @@ use crate::pages::Pages;
 use crate::registry::{Crd, Object};
 use crate::verbs::{creation_time, delete_instances, store_error};
 
-/// How long to wait before something is tried again that failed, at first and at most.
+/// The first and the longest delay before a retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// How long objects may take to go before that is told.
+/// The time after which objects that still exist are reported in the condition Terminating.
 const PATIENCE: Duration = Duration::from_secs(60);
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Looks at the CRDs whenever the registry has changed, until it is dropped.
+/// Reconciles all CRDs after each change of the registry, until dropped.
 pub(crate) async fn run_controller(server: Weak<ServerState>, mut changes: watch::Receiver<Reached>) {
     let mut ending = JoinSet::new();
     let mut begun: BTreeMap<String, Uid> = BTreeMap::new();
@@ -66,23 +66,23 @@ pub(crate) async fn run_controller(server: Weak<ServerState>, mut changes: watch
     }
 }
 
-/// Every write of a CRD takes the names that are free: one that changes nothing else does.
+/// Writes an unchanged status: every write of a CRD accepts the names that are free.
 async fn retry_names(api: &ApiServer, crd: &Crd) {
     let path = format!("{CRDS}/{}/status", crd.name());
     match loopback::request(api, Method::PATCH, &path, "{}".to_owned()).await {
         Ok(200 | 404 | 409) => {}
-        Ok(code) => tracing::warn!(path, code, "the names of a crd could not be looked at again"),
-        Err(error) => tracing::warn!(path, %error, "the names of a crd could not be looked at again"),
+        Ok(code) => tracing::warn!(path, code, "cannot retry the names of a CRD"),
+        Err(error) => tracing::warn!(path, %error, "cannot retry the names of a CRD"),
     }
 }
 
-/// Deletes the objects of a CRD, waits until they are gone, and lets the CRD go. Whoever else does the same at the
-/// same time, on another server, does no harm.
+/// Deletes the objects of a CRD, waits until they are gone, and removes the finalizer. Several servers may do so
+/// concurrently.
 async fn finalize(server: Weak<ServerState>, name: String, uid: Uid) {
     let mut pause = FIRST_PAUSE;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
-        // As it is now: what was in the way may have been mended.
+        // The current CRD: its spec may have changed since the last attempt.
         let registry = api.registry();
         let Some(crd) = registry.crd_by_name(&name).filter(|known| known.uid == uid).cloned() else {
             return;
@@ -95,7 +95,7 @@ async fn finalize(server: Weak<ServerState>, name: String, uid: Uid) {
                 return Err(error);
             }
             let (store, informers) = api.store_and_informers();
-            // The server may go while objects wait for their finalizers.
+            // Must not keep the server alive while objects wait for their finalizers.
             drop(api);
             let waited = timeout(PATIENCE, until_deleted(&store, &informers, &crd)).await;
             let Some(api) = server.upgrade().map(ApiServer::of) else { return Ok(()) };
@@ -111,8 +111,8 @@ async fn finalize(server: Weak<ServerState>, name: String, uid: Uid) {
         match outcome.await {
             Ok(()) => return,
             Err(error) => {
-                tracing::warn!(name, %error, "a crd cannot end yet; trying again");
-                // Another spec is another chance.
+                tracing::warn!(name, %error, "cannot finalize a CRD; retrying");
+                // A new spec triggers the next attempt at once.
                 let _ = timeout(pause, crd.versions.ended.requested()).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
@@ -120,7 +120,7 @@ async fn finalize(server: Weak<ServerState>, name: String, uid: Uid) {
     }
 }
 
-/// Waits until there are no objects any more. None come meanwhile: the CRD is ending.
+/// Waits until no objects are left. No new ones appear: the CRD is terminating.
 async fn until_deleted(store: &store::Store, informers: &Informers, crd: &Crd) -> Result<(), store::Error> {
     let resource = Resource::new(&crd.group, &crd.plural);
     let mut trigger = Trigger::new(store, informers, [WatchScope::all(resource.clone())]).await;
@@ -130,7 +130,7 @@ async fn until_deleted(store: &store::Store, informers: &Informers, crd: &Crd) -
     Ok(())
 }
 
-/// Says how far the end of a CRD is. At last its finalizer is taken away; if it was the only one, the CRD goes.
+/// Writes the condition Terminating. At the end removes the finalizer, which deletes the CRD if it was the last one.
 async fn write_termination(api: &ApiServer, crd: &Crd, ending: &Termination) -> Result<(), Error> {
     let found = api.store.get(&crd.key(), None).await.map_err(store_error)?;
     let Some(found) = found.filter(|found| found.uid == crd.uid) else { return Ok(()) };

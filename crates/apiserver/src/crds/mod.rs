@@ -1,7 +1,7 @@
-//! The CRDs of custom resources, and how the registry follows them.
+//! CustomResourceDefinitions, and the registry of their types.
 //!
-//! One task per server watches the stored CRDs and is the only one that changes the registry, in the order of the log.
-//! Whoever writes or reads a CRD waits until that task has seen it: the answer comes when the kind is served.
+//! One informer watches the stored CRDs and alone changes the registry, in the order of the log. A write or read of a CRD
+//! returns when the informer has seen it, so that the kind is served by then.
 
 mod apiservices;
 pub(crate) mod conditions;
@@ -23,23 +23,23 @@ pub(crate) use selectable_fields::run_indexer;
 use crate::informer::{Position, Reached};
 use crate::registry::{Crd, Registry};
 
-/// How long a request waits for the registry.
+/// The longest wait of a request for the registry.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The registry as it is now, and up to which revision it has followed the CRDs.
+/// The current registry, and the position of the CRD informer.
 pub(crate) struct Catalog {
     registry: RwLock<Arc<Registry>>,
-    /// Of the CRD informer.
+    /// The position of the CRD informer.
     pub position: Position,
 }
 
 impl Catalog {
-    /// Of a registry that knows no CRD yet.
+    /// Without CRDs.
     pub fn new(registry: Registry) -> Self {
         Self { registry: RwLock::new(Arc::new(registry)), position: Position::default() }
     }
 
-    /// The resource types as they are now.
+    /// The current resource types.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -48,7 +48,7 @@ impl Catalog {
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
     }
 
-    /// Waits until the registry has another CRD than this, or none.
+    /// Waits until the registry has another revision of this CRD, or none.
     pub async fn wait_until_replaced(&self, from: &Crd) -> Result<(), Error> {
         let mut changes = self.position.changes();
         let has_moved = |_: &Reached| {
@@ -61,17 +61,17 @@ impl Catalog {
         }
     }
 
-    /// Waits until the registry has followed all of these CRDs: what a client sees of them it may use.
+    /// Waits until the registry has all of these revisions: a client may use the CRDs that it sees.
     pub async fn wait_for_all(&self, revisions: impl Iterator<Item = Revision>) {
         if let Some(last) = revisions.max() {
             self.wait_for(last).await;
         }
     }
 
-    /// Waits until the registry has followed the CRDs up to this revision. What is stored is shown to a reader in any case.
+    /// Waits until the registry has this revision. On timeout the reader gets the CRD anyway.
     pub async fn wait_for(&self, revision: Revision) {
         if self.position.wait_for(revision).await.is_err() {
-            tracing::warn!(%revision, "the CRD informer is behind; a CRD is shown that is not served yet");
+            tracing::warn!(%revision, "CRD informer is behind; returning a CRD whose kind is not served yet");
         }
     }
 }

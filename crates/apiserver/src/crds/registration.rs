@@ -1,4 +1,4 @@
-//! The CRD index: keeps the registry as the stored CRDs say.
+//! The CRD informer: registers the types of stored CRDs.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::registry::Registry;
 use crate::registry::custom::ParsedCrd;
 use crate::webhook::Services;
 
-/// The resource of the CRDs.
+/// The resource of CRDs.
 pub(crate) fn resource() -> Resource {
     Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// Fills the registry from the store, and gives the task that keeps it so until it is dropped.
+/// Fills the registry, and returns the task that keeps it current until dropped.
 pub(crate) async fn start_registration(
     store: &Store,
     catalog: Arc<Catalog>,
@@ -35,7 +35,7 @@ impl CrdIndex {
     fn register(&self, registry: &mut Registry, stored: &Stored) {
         match ParsedCrd::new(stored.uid.clone(), stored.revision, &stored.value, &self.services) {
             Some(read) => registry.add_crd(read),
-            None => tracing::error!(key = %stored.key, "a stored CRD cannot be read"),
+            None => tracing::error!(key = %stored.key, "cannot parse a stored CRD"),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Fields that become selectable: objects that were written before are written again, so that the index has them.
+//! The index of selectable fields: objects written before a field became selectable are written again.
 //!
-//! What is still to be done is a mark in the store. The write of the CRD leaves it behind, every page of objects moves it
-//! on, and the last page takes it away: who is killed in between leaves nothing undone. Who selects by such a field waits for it.
+//! A mark in the store records the remaining work. The write of the CRD creates it, each page of objects advances it, and the
+//! last page deletes it, so a crash loses nothing. Requests that select by the field wait for it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -21,16 +21,16 @@ use crate::pages::Pages;
 use crate::registry::{Crd, Object};
 use crate::verbs::{Call, instances, store_error, write_again};
 
-/// Objects are written side by side, so that they share commits.
+/// Concurrent writes; they share commits.
 const SIDE_BY_SIDE: usize = 100;
-/// How long to wait before something is tried again that failed.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A mark that has not moved for so long is nobody's.
+/// A mark that has not advanced for this long is taken over.
 const STALE: Duration = Duration::from_secs(5);
-/// How long a request waits for the index.
+/// The longest wait of a request for the index.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Marks are named like the CRDs that they are about. No path leads there: a group that clients can make has a dot.
+/// The resource of marks, named like their CRDs. No API path reaches it: groups of CRDs contain a dot.
 fn resource() -> Resource {
     Resource::new("indexing", "customresourcedefinitions")
 }
@@ -39,13 +39,13 @@ fn key(crd: &str) -> ObjectKey {
     ObjectKey::new(&resource(), "", crd)
 }
 
-/// What is still to be done for a CRD.
+/// The remaining indexing work of a CRD.
 struct Mark {
     key: ObjectKey,
     revision: Revision,
-    /// The fields that the index does not have of all objects.
+    /// The fields that are not indexed for all objects.
     fields: BTreeSet<String>,
-    /// Up to which object it has them.
+    /// The last indexed object.
     after: Option<Position>,
 }
 
@@ -73,7 +73,7 @@ impl Mark {
         Encoded::new(&body)
     }
 
-    /// Moves it on, or takes it away when there is nothing behind; false if somebody else did something to it.
+    /// Advances the mark, or deletes it at the end; false if another server changed it.
     async fn move_on(&mut self, api: &ApiServer, after: Option<&Position>) -> Result<bool, Error> {
         let expect = Precondition { revision: Some(self.revision), uid: None };
         let (key, attributes) = (self.key.clone(), Attributes::default());
@@ -94,7 +94,7 @@ impl Mark {
     }
 }
 
-/// The step that belongs to the write of a CRD that gets new selectable fields.
+/// The write of a mark in the transaction of a CRD with new selectable fields.
 pub(crate) async fn mark(call: &Call, new: &Object, old: &Object) -> Result<Option<Write>, store::Error> {
     if !call.resource_type.is_crd() {
         return Ok(None);
@@ -119,7 +119,7 @@ pub(crate) async fn mark(call: &Call, new: &Object, old: &Object) -> Result<Opti
     }))
 }
 
-/// All selectable fields of all versions, as selectors name them.
+/// The selectable fields of all versions.
 fn fields(crd: &Object) -> BTreeSet<&str> {
     let versions = crd.get("spec").and_then(|spec| spec.get("versions")).and_then(Value::as_array);
     let of_version = |version| Value::get(version, "selectableFields").and_then(Value::as_array);
@@ -128,7 +128,7 @@ fn fields(crd: &Object) -> BTreeSet<&str> {
     paths.map(|path| path.trim_start_matches('.')).collect()
 }
 
-/// Waits until the index has the fields that a selector names.
+/// Waits until the fields of a selector are indexed.
 pub(crate) async fn has_fields(call: &Call, selector: &Selector) -> Result<(), Error> {
     let Some(crd) = &call.crd else { return Ok(()) };
     let named = selector.requirements.iter().filter(|requirement| requirement.target == Target::Field);
@@ -161,14 +161,14 @@ async fn has_all(call: &Call, crd: &str, named: &[&str]) -> Result<(), store::Er
     Ok(())
 }
 
-/// Does what the marks say, until it is dropped.
+/// Completes all marks, until dropped.
 pub(crate) async fn run_indexer(server: Weak<ServerState>) {
     let Some((store, informers)) = server.upgrade().map(|state| state.store_and_informers()) else { return };
     let mut trigger = Trigger::new(&store, &informers, [WatchScope::all(resource())]).await;
     while server.strong_count() > 0 {
         match complete_all(&server, &store).await {
             Ok(true) => trigger.fired().await,
-            // Another server is at it: it is left alone as long as it moves on.
+            // Another server works on it; wait as long as its mark advances.
             Ok(false) => while timeout(STALE, trigger.fired()).await.is_ok() {},
             Err(error) => {
                 tracing::warn!(%error, "cannot complete the index of a selectable field; retrying");
@@ -178,7 +178,7 @@ pub(crate) async fn run_indexer(server: Weak<ServerState>) {
     }
 }
 
-/// Does all there is; false if some of it is left to another server.
+/// Completes all marks; false if another server works on some.
 async fn complete_all(server: &Weak<ServerState>, store: &Store) -> Result<bool, Error> {
     let marks = Pages::of(store, resource()).all().await.map_err(store_error)?;
     let mut outcome = Ok(true);
@@ -192,10 +192,10 @@ async fn complete_all(server: &Weak<ServerState>, store: &Store) -> Result<bool,
     outcome
 }
 
-/// Writes all objects of a CRD again; false if that is left to another server.
+/// Writes all objects of a CRD again; false if another server works on it.
 async fn complete(server: &Weak<ServerState>, mut mark: Mark) -> Result<bool, Error> {
     loop {
-        // The server may go between two pages.
+        // Must not keep the server alive between two pages.
         let Some(api) = server.upgrade().map(ApiServer::of) else { return Ok(true) };
         let Some(crd) = crd_of(&api, &mark).await? else {
             return mark.move_on(&api, None).await;
@@ -212,7 +212,7 @@ async fn complete(server: &Weak<ServerState>, mut mark: Mark) -> Result<bool, Er
     }
 }
 
-/// The CRD that a mark is about; `None` if there is none any more.
+/// The CRD of a mark; `None` if it is deleted.
 async fn crd_of(api: &ApiServer, mark: &Mark) -> Result<Option<Arc<Crd>>, Error> {
     let registry = api.registry();
     if let Some(crd) = registry.crd_by_name(&mark.key.name) {
@@ -228,7 +228,7 @@ async fn crd_of(api: &ApiServer, mark: &Mark) -> Result<Option<Arc<Crd>>, Error>
 
 async fn write_page(api: &ApiServer, crd: &Arc<Crd>, pages: &mut Pages) -> Result<(), Error> {
     let Some(page) = pages.next().await.map_err(store_error)? else { return Ok(()) };
-    // What was never served has no objects.
+    // A CRD that was never served has no objects.
     let Some(call) = instances(api, crd) else { return Ok(()) };
     let writes: Vec<_> = page.items.iter().map(|item| write_again(&call, item)).collect();
     let outcomes: Vec<_> = futures::stream::iter(writes).buffered(SIDE_BY_SIDE).collect().await;

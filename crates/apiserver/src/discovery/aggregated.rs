@@ -1,4 +1,4 @@
-//! The aggregated form of discovery (v2): everything in one document.
+//! Aggregated discovery (v2): all groups in one document.
 
 use http::HeaderMap;
 use serde::Serialize;
@@ -7,17 +7,17 @@ use super::{verbs, verbs_of};
 use crate::registry::{Registry, ResourceType, Subresource};
 use crate::request::negotiate::{Encoding, clauses};
 
-/// What the answer says it is, behind its media type.
+/// The parameters of the media type.
 const PARAMETERS: [(&str, &str); 3] =
     [("g", "apidiscovery.k8s.io"), ("v", "v2"), ("as", "APIGroupDiscoveryList")];
 
-/// The media type of an answer, as the client asked for it.
+/// The content type of the response.
 pub fn content_type(encoding: Encoding) -> String {
     let parameters = PARAMETERS.map(|(key, value)| format!(";{key}={value}"));
     format!("{}{}", encoding.media_type(), parameters.concat())
 }
 
-/// How this form is to be written, if a client prefers it to the old one.
+/// The encoding of the aggregated form, if the client prefers it to the legacy one.
 pub fn wanted(headers: &HeaderMap) -> Option<Encoding> {
     for clause in clauses(headers) {
         let Some(encoding) = clause.encoding() else { continue };
@@ -31,7 +31,7 @@ pub fn wanted(headers: &HeaderMap) -> Option<Encoding> {
     None
 }
 
-/// The document of the core group, or that of all others.
+/// The document of the core group, or of all other groups.
 pub fn document(registry: &Registry, core: bool) -> Document<'_> {
     let groups = registry.groups().into_iter().filter(|(name, _)| name.is_empty() == core);
     let items = groups.map(|(name, versions)| Group {
@@ -46,7 +46,7 @@ pub fn document(registry: &Registry, core: bool) -> Document<'_> {
     }
 }
 
-/// What is served, in the order of Kubernetes' fields.
+/// APIGroupDiscoveryList, in the field order of Kubernetes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document<'a> {
@@ -125,7 +125,7 @@ fn resource(of: &ResourceType) -> Resource<'_> {
     }
 }
 
-/// The kind of a type; built-in ones leave out what the document says around it.
+/// The response kind; built-in types omit group and version.
 fn own_kind(of: &ResourceType) -> GroupVersionKind<'_> {
     let (group, version) = if of.custom.is_some() { (&*of.group, &*of.version) } else { ("", "") };
     GroupVersionKind { group, version, kind: &of.kind }

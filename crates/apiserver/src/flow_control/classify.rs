@@ -1,7 +1,6 @@
-//! Which FlowSchema a request belongs to: for the headers of its response, and for the gate, which knows a few priority levels.
+//! The FlowSchema of a request, for response headers and for the gate, which knows a few priority levels.
 //!
-//! Nobody waits in a queue here: a client is told, as by Kubernetes, what its requests are taken for. The schemas are compiled when
-//! they are written; a request costs a look at their rules.
+//! There are no queues. Schemas are compiled when they are cached; a request evaluates their rules.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -22,30 +21,30 @@ static SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-
 static LEVEL: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 const ANY: &str = "*";
 
-/// The flow schemas and priority levels as they are now.
+/// The current FlowSchemas and PriorityLevelConfigurations.
 pub(crate) struct FlowSchemas {
     schemas: Arc<InformerCache<CompiledFlowSchema>>,
     levels: Arc<InformerCache<HeaderValue>>,
     ordered: RwLock<Arc<Ordered>>,
 }
 
-/// What a request is taken for: the uids of a schema and of its level.
+/// The classification of a request: the uids of its FlowSchema and priority level.
 pub(crate) struct Flow {
     schema: HeaderValue,
     level: HeaderValue,
-    /// The level, as far as the gate knows levels.
+    /// The priority level of the gate.
     pub priority: PriorityLevel,
 }
 
 impl Flow {
-    /// Says so in the head of an answer.
+    /// Adds the headers of API Priority and Fairness.
     pub fn add_headers(&self, headers: &mut HeaderMap) {
         headers.insert(&SCHEMA, self.schema.clone());
         headers.insert(&LEVEL, self.level.clone());
     }
 }
 
-/// Schemas whose level is there in the order in which they are tried, as of some copies.
+/// The schemas whose priority level exists, in matching order, and the cache contents that they were computed from.
 #[derive(Default)]
 struct Ordered {
     schemas: CachedObjects<CompiledFlowSchema>,
@@ -117,17 +116,17 @@ impl FlowSchemas {
         }
     }
 
-    /// What has to be followed in the log.
+    /// The informers of both resources.
     pub fn informers(&self) -> [Arc<dyn PluginInformer>; 2] {
         [self.schemas.clone(), self.levels.clone()]
     }
 
-    /// Ring when FlowSchemas or PriorityLevelConfigurations have changed.
+    /// Signal changes of FlowSchemas and PriorityLevelConfigurations.
     pub fn changes(&self) -> [watch::Receiver<Reached>; 2] {
         self.informers().map(|of| of.position().changes())
     }
 
-    /// What a request is taken for, if there are schemas.
+    /// Classifies a request; `None` if no schema matches.
     pub fn of(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Option<Flow> {
         let ordered = self.ordered()?;
         let mut all = ordered.all.iter();
@@ -136,7 +135,7 @@ impl FlowSchemas {
         Some(Flow { schema: schema.uid.clone(), level: level.clone(), priority })
     }
 
-    /// Put in order again only when one of them has changed.
+    /// Recomputed only after a change.
     fn ordered(&self) -> Option<Arc<Ordered>> {
         let (schemas, levels) = (self.schemas.of("")?, self.levels.of("")?);
         let ordered = self.ordered.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -148,7 +147,7 @@ impl FlowSchemas {
             Some((schema.clone(), HeaderValue::clone(level)))
         });
         let mut all: Vec<(Arc<CompiledFlowSchema>, HeaderValue)> = found.collect();
-        // Those of one precedence stay in the order of their names.
+        // The sort is stable: schemas of equal precedence stay ordered by name.
         all.sort_by_key(|(schema, _)| schema.precedence);
         let fresh = Arc::new(Ordered { schemas, levels, all });
         *self.ordered.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();

@@ -1,4 +1,4 @@
-//! What the server says of flow schemas: whether the priority level is there that they name, and which requests are theirs.
+//! Flow control: the status of FlowSchemas, and the classification of requests.
 
 mod classify;
 
@@ -20,14 +20,14 @@ use crate::verbs::{creation_time, store_error};
 pub(crate) use classify::{Flow, FlowSchemas};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
-/// Who owns the conditions, in Kubernetes.
+/// The field manager of the conditions, as in Kubernetes.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
-/// The condition of a FlowSchema that names a PriorityLevelConfiguration.
+/// The condition of a FlowSchema whose PriorityLevelConfiguration is missing.
 const DANGLING: &str = "Dangling";
-/// How long to wait before something is tried again that failed.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Keeps the conditions of all FlowSchemas, until it is dropped. Another server that does the same at the same time does no harm.
+/// Maintains the condition Dangling of all FlowSchemas until dropped. Several servers may do so concurrently.
 pub(crate) async fn run(server: Weak<ServerState>) {
     let Some([mut schemas, mut levels]) = server.upgrade().map(|state| state.flows.changes()) else { return };
     loop {
@@ -39,7 +39,7 @@ pub(crate) async fn run(server: Weak<ServerState>) {
             tokio::time::sleep(PAUSE).await;
             continue;
         }
-        // The senders go with the server.
+        // The channels close with the server.
         tokio::select! {
             _ = schemas.changed() => {}
             _ = levels.changed() => {}
@@ -47,7 +47,7 @@ pub(crate) async fn run(server: Weak<ServerState>) {
     }
 }
 
-/// Writes the conditions that are missing or wrong.
+/// Writes missing and outdated conditions.
 pub(crate) async fn reconcile(api: &ApiServer) -> Result<(), Error> {
     let all = async |plural| Pages::of(&api.store, Resource::new(GROUP, plural)).all().await;
     let levels = all("prioritylevelconfigurations").await.map_err(store_error)?;
@@ -62,7 +62,7 @@ pub(crate) async fn reconcile(api: &ApiServer) -> Result<(), Error> {
     try_join_all(told).await.map(drop)
 }
 
-/// The condition that a schema should have; `None` if it has it.
+/// The condition of a schema; `None` if it needs no change.
 fn condition(schema: &Value, levels: &BTreeSet<String>, now: &str) -> Option<Value> {
     let level = schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
     let begin =

@@ -1,10 +1,11 @@
 //! The gate: bounds the requests in flight, the open watches and the request bodies in memory, in total and by user.
 //!
-//! [`Gate::enter`] receives what API Priority and Fairness needs to know of a request (user, priority level, verb class, width), so
-//! that queues can replace the plain bounds without a change in its callers. The bounds:
+//! [`Gate::enter`] takes the attributes that API Priority and Fairness needs (user, priority level, verb class, width), so
+//! that queues can replace the bounds without a change in its callers. The bounds:
 //!
 //! - The level `exempt` (`system:masters`, clients in this process) is never refused, as in Kubernetes.
-//! - A tenth of the slots is reserved for the levels `leader-election` and `node-high`: a flood costs nobody its lease.
+//! - A tenth of the slots is reserved for the levels `leader-election` and `node-high`, so that a flood does not cost a
+//! component its lease.
 //! - The other levels share the rest, and one user gets at most half of it.
 
 use std::collections::HashMap;
@@ -18,14 +19,13 @@ use tokio::time::{Instant, timeout_at};
 use crate::auth::{Connection, Identity, MASTERS};
 use crate::limits::Limits;
 
-/// How long a body waits for room among the bodies in memory, and a watch for the slot of its initial state, before the request
-/// gets 429.
+/// The longest wait of a body for memory, and of a watch for the slot of its initial state, before the request gets 429.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The part of all slots that ordinary levels do not get.
+/// One in this many slots is reserved.
 const RESERVE: usize = 10;
 
-/// The priority level of a request, as far as the gate tells them apart.
+/// The priority levels that the gate distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PriorityLevel {
     /// Never refused: `system:masters`, and clients in this process.
@@ -34,12 +34,12 @@ pub(crate) enum PriorityLevel {
     Reserved,
     /// Components of the control plane and nodes: open as many watches as they need.
     System,
-    /// Everybody else.
+    /// All other requests.
     Shared,
 }
 
 impl PriorityLevel {
-    /// The level of a PriorityLevelConfiguration, by the names of the suggested ones.
+    /// The level of a suggested PriorityLevelConfiguration.
     pub fn named(name: &str) -> Self {
         match name {
             "exempt" => Self::Exempt,
@@ -49,7 +49,7 @@ impl PriorityLevel {
         }
     }
 
-    /// The level of a caller whose request the FlowSchemas put at `classified`, if there are any.
+    /// The level of a request; `classified` comes from its FlowSchema.
     pub fn of(connection: &Connection, caller: &Identity, classified: Option<Self>) -> Self {
         if matches!(connection, Connection::InProcess(_)) || caller.is_in(MASTERS) {
             return Self::Exempt;
@@ -58,7 +58,7 @@ impl PriorityLevel {
     }
 }
 
-/// The kinds of requests that are bounded apart from each other.
+/// The classes of requests with separate bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VerbClass {
     /// Requests that only read.
@@ -69,7 +69,7 @@ pub(crate) enum VerbClass {
     Watch,
 }
 
-/// The properties of a request that decide whether it gets a slot, and whose share it counts into.
+/// The attributes of a request that decide about its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowDistinguisher<'a> {
     /// The user, after impersonation.
@@ -78,11 +78,11 @@ pub(crate) struct FlowDistinguisher<'a> {
     pub level: PriorityLevel,
     /// Reads, writes or watches.
     pub class: VerbClass,
-    /// How many slots the request takes.
+    /// The number of slots.
     pub width: usize,
 }
 
-/// The bounds of a server, and what is taken of them.
+/// The bounds of a server and their usage.
 #[derive(Debug)]
 pub(crate) struct Gate {
     reads: Arc<SlotPool>,
@@ -91,18 +91,18 @@ pub(crate) struct Gate {
     bodies: Arc<SlotPool>,
 }
 
-/// A share of a pool. It is given back with this value.
+/// A slot of a pool, released on drop.
 #[derive(Debug)]
 pub(crate) struct Slot(Option<TakenShare>);
 
 impl Slot {
-    /// Whether it takes anything: exempt requests do not.
+    /// Whether it counts: exempt requests do not.
     pub fn is_counted(&self) -> bool {
         self.0.is_some()
     }
 }
 
-/// Room for a body that is being read, which grows with it.
+/// Memory for a body that is being read.
 #[derive(Debug)]
 pub(crate) struct Room<'a> {
     flow: FlowDistinguisher<'a>,
@@ -132,7 +132,7 @@ struct SlotPool {
     released: Notify,
 }
 
-/// How much there is of something.
+/// The bounds of a pool.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     total: usize,
@@ -140,7 +140,7 @@ struct Bounds {
     shared: usize,
     /// For one user.
     per_user: usize,
-    /// Whether the bound for one user holds for components of the control plane, too.
+    /// Whether the bound per user applies to components of the control plane.
     bounds_components: bool,
 }
 
@@ -165,7 +165,7 @@ struct Shares {
 }
 
 impl Shares {
-    /// Takes a share for a user, if the bounds allow it.
+    /// Takes a share if the bounds allow it.
     fn take(&mut self, bounds: Bounds, flow: FlowDistinguisher<'_>) -> Option<Arc<str>> {
         let FlowDistinguisher { user, level, width, .. } = flow;
         let is_shared = level != PriorityLevel::Reserved;
@@ -215,11 +215,11 @@ impl SlotPool {
         Some(Slot(Some(TakenShare { pool, user, level: flow.level, width: flow.width })))
     }
 
-    /// Takes a share as soon as there is one, or says to come back later where there is none for a while.
+    /// Takes a share as soon as one is free; 429 after a timeout.
     async fn wait(self: &Arc<Self>, flow: FlowDistinguisher<'_>) -> Result<Slot, Error> {
         let patience = Instant::now() + PATIENCE;
         loop {
-            // Before the look, so that no release goes unnoticed.
+            // Registered before the check, so that no release is missed.
             let mut released = std::pin::pin!(self.released.notified());
             released.as_mut().enable();
             if let Some(slot) = self.take(flow) {
@@ -236,14 +236,14 @@ impl Gate {
             reads: SlotPool::new(Bounds::slots(limits.reads_in_flight)),
             writes: SlotPool::new(Bounds::slots(limits.writes_in_flight)),
             watches: SlotPool::new(Bounds::watches(limits.watches, limits.watches_per_user)),
-            // One user's part has room for a body of any allowed size.
+            // The share of one user has room for a body of any allowed size.
             bodies: SlotPool::new(Bounds::slots(
                 limits.bodies_bytes.max(limits.body_bytes.saturating_mul(3)),
             )),
         }
     }
 
-    /// Takes a slot, or says to come back later.
+    /// Takes a slot; 429 if there is none.
     pub fn enter(&self, flow: FlowDistinguisher<'_>) -> Result<Slot, Error> {
         let pool = match flow.class {
             VerbClass::Read => &self.reads,
@@ -253,25 +253,25 @@ impl Gate {
         pool.take(flow).ok_or_else(too_many_requests)
     }
 
-    /// Takes the slot of a read for the objects that a watch begins with: they take as much memory as a list. Informers start in
-    /// bursts, so it waits a little.
+    /// Takes a read slot for the initial state of a watch, which needs as much memory as a list. Waits a little, because
+    /// informers start in bursts.
     pub async fn enter_initial_state(&self, user: &str, level: PriorityLevel) -> Result<Slot, Error> {
         self.reads.wait(FlowDistinguisher { user, level, class: VerbClass::Read, width: 1 }).await
     }
 
-    /// Room for the body of a request, of which nothing is taken yet.
+    /// Memory for a request body; empty at first.
     pub fn room<'a>(&'a self, flow: FlowDistinguisher<'a>) -> Room<'a> {
         Room { flow, pool: &self.bodies, taken: Vec::new() }
     }
 }
 
 impl Room<'_> {
-    /// The bytes taken, held for as long as the body is in memory.
+    /// The taken memory, held as long as the body exists.
     pub fn into_taken(self) -> Vec<Slot> {
         self.taken
     }
 
-    /// Takes room for so many further bytes. Waits a little where there is none: bodies come and go quickly.
+    /// Takes memory for further bytes. Waits a little: bodies come and go quickly.
     pub async fn grow(&mut self, bytes: usize) -> Result<(), Error> {
         let flow = FlowDistinguisher { width: bytes, ..self.flow };
         self.taken.push(self.pool.wait(flow).await?);
@@ -279,7 +279,7 @@ impl Room<'_> {
     }
 }
 
-/// Kubernetes' words for a request that is one too many.
+/// Kubernetes' message of a 429.
 pub(crate) fn too_many_requests() -> Error {
     Error::TooManyRequests {
         message: "Too many requests, please try again later.".to_owned(),

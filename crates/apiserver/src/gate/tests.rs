@@ -6,7 +6,7 @@ fn flow(user: &str, level: PriorityLevel, class: VerbClass) -> FlowDistinguisher
     FlowDistinguisher { user, level, class, width: 1 }
 }
 
-/// How many of many attempts get in at the same time.
+/// The slots of as many attempts as succeed at the same time.
 fn admitted(gate: &Gate, flow: FlowDistinguisher<'_>) -> Vec<Slot> {
     (0..1000).filter_map(|_| gate.enter(flow).ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! What a server writes about itself and its neighbours, from what it sees.
+//! The decision of the identity Lease controller: the writes that follow from the observed state. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use super::objects::{self, IdentityLease, NAMESPACE, SYSTEM, ServerIdentity};
 use super::{LEASES, SLICES};
 use crate::bootstrap::{BootstrapObject, path_of};
 
-/// How often servers of one database renew their Leases.
+/// The renewal interval of servers that share a database.
 pub(super) const RENEWAL: Duration = Duration::from_secs(5);
-/// How long a server counts as being there that does not.
+/// The time after which a server that does not renew counts as gone.
 pub(super) const LIFE: Duration = Duration::from_secs(15);
-/// How often a server does that has its database for itself.
+/// The renewal interval of a server that does not share its database.
 pub(super) const RENEWAL_ALONE: Duration = Duration::from_secs(1200);
 
-/// What is there.
+/// The observed objects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObservedState {
     pub leases: Vec<IdentityLease>,
@@ -30,26 +30,26 @@ pub(super) struct ObservedState {
     pub has_node_leases: bool,
 }
 
-/// When something is decided.
+/// The time of a decision.
 pub(super) struct DecisionTime {
     pub now: Instant,
     pub clock: Timestamp,
-    /// Whether the server stops.
+    /// Whether the server is stopping.
     pub is_leaving: bool,
 }
 
-/// What is remembered from one look to the next.
+/// The history of the observed Leases.
 #[derive(Debug, Default)]
 pub(super) struct LeaseHistory {
-    /// Each IdentityLease as it was last seen, and until when its holder counts as being there.
+    /// The last revision of each Lease, and the time until its holder counts as alive.
     leases: BTreeMap<String, (Revision, Instant)>,
     has_observed: bool,
     renewed: Option<Instant>,
 }
 
 impl LeaseHistory {
-    /// Notes what is seen. How long ago something was renewed is measured by one's own clock, for those of others may be wrong. Only
-    /// what was there at the first look is as old as it says.
+    /// Records the observed Leases. Their age is measured by the local clock, because clocks of other servers may be wrong;
+    /// only at the first observation renewTime counts.
     pub fn note(&mut self, leases: &[IdentityLease], time: &DecisionTime) {
         let age = |lease: &IdentityLease| {
             let renewed = lease.renewed.filter(|_| !self.has_observed)?;
@@ -64,7 +64,7 @@ impl LeaseHistory {
         self.has_observed = true;
     }
 
-    /// Notes that this server's own IdentityLease was renewed.
+    /// Records a renewal of this server's own Lease.
     pub fn renewed(&mut self, at: Instant) {
         self.renewed = Some(at);
     }
@@ -74,15 +74,15 @@ impl LeaseHistory {
     }
 }
 
-/// What to do.
+/// The actions of a decision.
 pub(super) struct Actions {
-    /// What to write, and whether it is there already.
+    /// Objects to create (false) or update (true).
     pub writes: Vec<(BootstrapObject, bool)>,
-    /// What to delete, by its path, if it is still as it was seen.
+    /// Paths to delete, with preconditions.
     pub ended: Vec<(String, Value)>,
-    /// Whether the server's own IdentityLease is among what is written.
+    /// Whether the own Lease is renewed.
     pub is_renewal: bool,
-    /// When to look again, if nothing changes before.
+    /// The time of the next reconciliation without a change.
     pub next: Instant,
 }
 
@@ -99,7 +99,8 @@ pub(super) fn decide(
         is_renewal: false,
         next: history.renewed.unwrap_or(time.now) + renewal,
     };
-    // Who was alone is missed by nobody, and the next start finds everything as it has to be.
+    // A server that does not share its database keeps its Lease and endpoints when it stops: no other server reads them, and
+    // the next start reuses them.
     if time.is_leaving && !identity.is_shared {
         actions.ended.clear();
         return actions;
@@ -128,7 +129,7 @@ pub(super) fn decide(
     actions
 }
 
-/// Leases that have run out, and the own one of a server that stops.
+/// Expired Leases, and the own one of a stopping server.
 fn ended(identity: &ServerIdentity, observed: &ObservedState, time: &DecisionTime) -> Vec<(String, Value)> {
     let is_over = |lease: &&IdentityLease| {
         if lease.name == identity.name {
@@ -144,7 +145,7 @@ fn ended(identity: &ServerIdentity, observed: &ObservedState, time: &DecisionTim
     observed.leases.iter().filter(is_over).map(end).collect()
 }
 
-/// Where the servers are that count as being there, and until when at least one of the others does.
+/// The addresses of live servers, and the time at which the first of the others expires.
 fn servers(
     identity: &ServerIdentity,
     observed: &ObservedState,
@@ -161,7 +162,7 @@ fn servers(
     (own.into_iter().chain(others).collect(), ends.into_iter().min())
 }
 
-/// Makes the Endpoints and the slices of the service name these servers. If there are none, nobody knows better than what is there.
+/// Writes the Endpoints and EndpointSlices of the Service `kubernetes`. An empty set changes nothing.
 fn write_endpoints(servers: &BTreeSet<SocketAddr>, observed: &ObservedState, actions: &mut Actions) {
     if servers.is_empty() {
         return;
@@ -189,7 +190,7 @@ fn write_endpoints(servers: &BTreeSet<SocketAddr>, observed: &ObservedState, act
     }
 }
 
-/// The last server takes its address along.
+/// Removes the endpoints when the last server stops.
 fn remove_endpoints(observed: &ObservedState, actions: &mut Actions) {
     if observed.endpoints.is_some() {
         actions.writes.push((objects::endpoints(&BTreeSet::new()), true));

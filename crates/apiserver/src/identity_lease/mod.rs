@@ -1,8 +1,8 @@
-//! That this server is there: its IdentityLease, and where all servers of the database are, which the service `kubernetes` says.
+//! The apiserver identity Lease, and the endpoints of the Service `kubernetes`.
 //!
-//! A server that has the database for itself renews its IdentityLease rarely, for nobody else looks at it. Servers that share one renew theirs
-//! often, watch those of the others, and each of them writes down where those are whose IdentityLease is fresh. What every cluster has and
-//! anybody may delete, the service and the namespace for the Leases of nodes, is brought back by the way.
+//! A server that does not share its database renews its Lease rarely. Servers that share one renew often, watch each other's
+//! Leases, and write the endpoints of all servers with a fresh Lease. The controller also restores the Service `kubernetes`
+//! and the namespace `kube-node-lease` if they are deleted.
 
 mod decide;
 mod objects;
@@ -31,44 +31,43 @@ use crate::verbs::store_error;
 use decide::{Actions, DecisionTime, LeaseHistory, ObservedState, decide};
 use objects::{IdentityLease, ServerIdentity};
 
-/// How long changes are gathered, and how long to wait before something is tried again: servers that do not agree shall not fight.
+/// The delay that collects changes and precedes a retry, so that servers which disagree do not write in a tight loop.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long a server that stops tries to say so.
+/// The longest wait for the release of the Lease at shutdown.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the types are called that this is about.
+/// Group, version and resource of the written types.
 const LEASES: [&str; 3] = ["coordination.k8s.io", "v1", "leases"];
 const ENDPOINTS: [&str; 3] = ["", "v1", "endpoints"];
 const SLICES: [&str; 3] = ["discovery.k8s.io", "v1", "endpointslices"];
 const SERVICES: [&str; 3] = ["", "v1", "services"];
 const NAMESPACES: [&str; 3] = ["", "v1", "namespaces"];
 
-/// A server's knowledge of itself and of its neighbours.
+/// The controller of the identity Lease.
 pub(crate) struct IdentityLeaseController {
     identity: ServerIdentity,
     history: LeaseHistory,
 }
 
-/// Whether a server has said that it is gone, or has nothing to say.
+/// Completion of the Lease's release at shutdown.
 #[derive(Default)]
 pub(crate) struct LeaseRelease(SetOnce<()>);
 
 impl LeaseRelease {
-    /// The server has said so, or has nothing to say.
+    /// Records that the Lease is released, or that there is none.
     pub fn complete(&self) {
-        // Nobody else says so.
+        // Set once.
         let _ = self.0.set(());
     }
 
-    /// Waits for it, but not for long.
+    /// Waits for the release, up to a timeout.
     pub async fn wait(&self) {
         let _ = timeout(RELEASE_TIMEOUT, self.0.wait()).await;
     }
 }
 
 impl IdentityLeaseController {
-    /// `host` is the machine's name, `address` where others find this server, and `is_shared` whether there may be others on its
-    /// database.
+    /// `host` is the host name, `address` the advertised address, `is_shared` whether other servers may use the database.
     pub fn new(host: &str, address: SocketAddr, is_shared: bool, services: Ranges) -> Self {
         Self {
             identity: ServerIdentity::new(host, address, is_shared, services),
@@ -76,14 +75,14 @@ impl IdentityLeaseController {
         }
     }
 
-    /// Says for the first time that the server is there. One that cannot is complete without.
+    /// Writes the Lease during bootstrap. A failure is logged: the controller retries.
     pub async fn begin(&mut self, api: &ApiServer) {
         if let Err(error) = self.reconcile(api, false).await {
-            tracing::warn!(%error, "that this server is there cannot be written yet");
+            tracing::warn!(%error, "cannot write the apiserver identity Lease during bootstrap; retrying later");
         }
     }
 
-    /// Keeps it true until a stop is requested, and then says that the server is gone.
+    /// Renews the Lease until shutdown, then releases it.
     pub async fn run(mut self, server: Weak<ServerState>) {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         let mut stop = std::pin::pin!(stop(api.shutdown.clone(), api.leaving.clone()));
@@ -98,7 +97,7 @@ impl IdentityLeaseController {
                 match reconciled {
                     Ok(next) => changed(&mut trigger, next).await,
                     Err(error) => {
-                        tracing::warn!(%error, "cannot write the apiserver identity IdentityLease; retrying");
+                        tracing::warn!(%error, "cannot write the apiserver identity Lease; retrying");
                         sleep(PAUSE).await;
                     }
                 }
@@ -110,12 +109,12 @@ impl IdentityLeaseController {
         }
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
         if let Err(error) = self.reconcile(&api, true).await {
-            tracing::warn!(%error, "that this server is gone cannot be written; its IdentityLease runs out");
+            tracing::warn!(%error, "cannot release the apiserver identity Lease; it expires by itself");
         }
         api.lease_release.complete();
     }
 
-    /// Writes what is not as it has to be. Gives when to look again in any case.
+    /// Writes the differences between observed and desired state. Returns the time of the next reconciliation.
     async fn reconcile(&mut self, api: &ApiServer, is_leaving: bool) -> Result<Instant, Error> {
         let observed = observe(&api.store).await.map_err(store_error)?;
         let time = DecisionTime { now: Instant::now(), clock: Timestamp::now(), is_leaving };
@@ -124,7 +123,7 @@ impl IdentityLeaseController {
             decide(&self.identity, &observed, &self.history, &time);
         bootstrap::write_all(api, writes).await?;
         for (path, preconditions) in ended {
-            // Who was faster, or is there again after all, is seen the next time.
+            // A conflict is resolved by the next reconciliation.
             bootstrap::loopback::request(api, Method::DELETE, &path, preconditions.to_string()).await?;
         }
         if is_renewal {
@@ -141,7 +140,7 @@ async fn stop(shutdown: Shutdown, leaving: Shutdown) {
     }
 }
 
-/// Waits for a change, and for those right behind it; or until it is time.
+/// Waits for a change and collects those right after it, or until `next`.
 async fn changed(trigger: &mut Trigger, next: Instant) {
     let change = async {
         trigger.fired().await;
@@ -153,7 +152,7 @@ async fn changed(trigger: &mut Trigger, next: Instant) {
     }
 }
 
-/// Whether a server has the types that this is about.
+/// Whether the server serves the types that the controller writes.
 pub(crate) fn is_served(api: &ApiServer) -> bool {
     let registry = api.registry();
     [LEASES, ENDPOINTS, SLICES, SERVICES, NAMESPACES]
@@ -196,10 +195,10 @@ fn scopes() -> impl Iterator<Item = WatchScope> {
     selected.chain(single_objects().into_iter().map(WatchScope::one))
 }
 
-/// Reads what is there.
+/// Reads the observed state.
 async fn observe(store: &Store) -> Result<ObservedState, store::Error> {
     let list = async |(resource, namespace, selector): (Resource, &str, Selector)| {
-        // More servers than fit into a page are not told of.
+        // Servers beyond the first page are ignored.
         let page = Pages::of(store, resource).within(namespace).selected(selector).next().await?;
         Ok::<_, store::Error>(page.map(|page| page.items).unwrap_or_default())
     };

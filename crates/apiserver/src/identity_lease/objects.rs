@@ -1,4 +1,4 @@
-//! The objects that say where servers are: written for this one, read of the others.
+//! The objects of the identity Lease controller: Lease, Endpoints, EndpointSlices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -14,33 +14,33 @@ use uuid::Uuid;
 use super::{ENDPOINTS, LEASES, NAMESPACES, SLICES};
 use crate::bootstrap::{self, BootstrapObject};
 
-/// Where the Leases are.
+/// The namespace of the Leases.
 pub(super) const SYSTEM: &str = "kube-system";
-/// Whoever looks for the server inside a cluster looks here.
+/// The namespace of the Service `kubernetes`.
 pub(super) const NAMESPACE: &str = "default";
 pub(super) const SERVICE: &str = "kubernetes";
-/// The one namespace of the system that may be deleted.
+/// The only system namespace that may be deleted.
 pub(super) const NODE_LEASES: &str = "kube-node-lease";
-/// The label by which the Leases of servers are known.
+/// The label of identity Leases.
 pub(super) const IDENTITY: [&str; 2] = ["apiserver.kubernetes.io/identity", "kube-apiserver"];
-/// The label by which the slices of the service are known.
+/// The label of the EndpointSlices of the Service.
 pub(super) const OF_SERVICE: [&str; 2] = ["kubernetes.io/service-name", SERVICE];
-/// Where a server says where it is.
+/// The annotation with the advertised address of a server.
 const ADDRESS: &str = "kubernetes.io/peer-advertise-address";
-/// How many seconds a IdentityLease is kept that is not renewed.
+/// Lease duration in seconds, after which an expired Lease is deleted.
 const DURATION: i64 = 3600;
 /// The longest value of a label.
 const LABEL: usize = 63;
 
-/// This server, as others know it.
+/// The identity of this server.
 #[derive(Clone, Debug)]
 pub(super) struct ServerIdentity {
-    /// The name of its IdentityLease.
+    /// The name of its Lease.
     pub name: String,
-    /// This life of it.
+    /// The holder identity of this run.
     pub holder: String,
     host: String,
-    /// Where others find it, if they can.
+    /// The advertised address; `None` if it is a loopback address.
     pub address: Option<SocketAddr>,
     pub is_shared: bool,
     port: u16,
@@ -57,14 +57,14 @@ impl ServerIdentity {
         Self { name, holder, host, address, is_shared, port, services }
     }
 
-    /// The service that somebody has deleted.
+    /// The Service `kubernetes`, to restore it.
     pub fn service(&self) -> BootstrapObject {
         bootstrap::service(self.port, self.services)
     }
 
-    /// The IdentityLease as it has to be now, in the place of one that was seen.
+    /// The renewed Lease; `seen` is the revision to replace.
     pub fn lease(&self, clock: Timestamp, seen: Option<Revision>) -> BootstrapObject {
-        // Only neighbours read it.
+        // Only servers that share the database read the address.
         let told = self.address.filter(|_| self.is_shared);
         let annotations = told.map(|address| json!({ADDRESS: address.to_string()}));
         let mut metadata = json!({
@@ -89,12 +89,12 @@ impl ServerIdentity {
     }
 }
 
-/// The namespace that somebody has deleted.
+/// The namespace `kube-node-lease`, to restore it.
 pub(super) fn node_leases() -> BootstrapObject {
     BootstrapObject::new(NAMESPACES, json!({"metadata": {"name": NODE_LEASES}}))
 }
 
-/// A name of a machine, so that it can be the value of a label.
+/// A host name as a label value.
 fn label(name: &str) -> String {
     let allowed = |character: &char| character.is_ascii_alphanumeric() || "-_.".contains(*character);
     let name: String = name.trim().chars().filter(allowed).take(LABEL).collect();
@@ -102,7 +102,7 @@ fn label(name: &str) -> String {
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
-/// Half of a SHA-256, in letters and digits.
+/// Half of a SHA-256 in base32.
 fn hash(text: &str) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let full = digest(&SHA256, text.as_bytes());
@@ -112,7 +112,7 @@ fn hash(text: &str) -> String {
     all.chain([digit(half << 2)]).collect()
 }
 
-/// What is read of the IdentityLease of a server.
+/// The parsed fields of an identity Lease.
 #[derive(Clone, Debug)]
 pub(super) struct IdentityLease {
     pub name: String,
@@ -120,7 +120,7 @@ pub(super) struct IdentityLease {
     pub holder: String,
     pub address: Option<SocketAddr>,
     pub renewed: Option<Timestamp>,
-    /// When it may be thrown away; one that does not say so may be at once.
+    /// The time after which it may be deleted; `None` means at once.
     pub end: Option<Timestamp>,
 }
 
@@ -148,7 +148,7 @@ fn ports(port: u16) -> Value {
     json!([{"name": "https", "port": port, "protocol": "TCP"}])
 }
 
-/// The Endpoints that name these servers.
+/// The Endpoints of these servers.
 pub(super) fn endpoints(servers: &BTreeSet<SocketAddr>) -> BootstrapObject {
     let mut by_port: BTreeMap<u16, BTreeSet<IpAddr>> = BTreeMap::new();
     for server in servers {
@@ -165,8 +165,7 @@ pub(super) fn endpoints(servers: &BTreeSet<SocketAddr>) -> BootstrapObject {
     BootstrapObject::enforced(ENDPOINTS, NAMESPACE, object)
 }
 
-/// The slices that name these servers. A slice has one family of addresses and one port: only where servers differ in these is there
-/// more than one.
+/// The EndpointSlices of these servers: one per address family and port.
 pub(super) fn slices(servers: &BTreeSet<SocketAddr>) -> Vec<BootstrapObject> {
     let mut groups: BTreeMap<(bool, u16), BTreeSet<IpAddr>> = BTreeMap::new();
     for server in servers {
@@ -191,7 +190,7 @@ pub(super) fn slices(servers: &BTreeSet<SocketAddr>) -> Vec<BootstrapObject> {
     groups.into_iter().enumerate().map(slice).collect()
 }
 
-/// Whether a slice of the service is one of those that servers write.
+/// Whether an EndpointSlice belongs to this controller.
 pub(super) fn is_ours(slice: &str) -> bool {
     let rest = slice.strip_prefix(SERVICE);
     rest.is_some_and(|rest| {

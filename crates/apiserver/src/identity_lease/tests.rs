@@ -1,4 +1,4 @@
-//! What a server alone writes, whom servers of one database name and for how long, and what becomes of who leaves.
+//! Decisions of the identity Lease controller: a single server, servers that share a database, shutdown.
 
 use kinds::Ranges;
 
@@ -14,7 +14,7 @@ fn clock() -> Timestamp {
     CLOCK.parse().unwrap()
 }
 
-/// The IdentityLease of another server, renewed so many seconds ago.
+/// The Lease of another server, renewed `age` seconds ago.
 fn neighbour(version: u64, age: i64) -> IdentityLease {
     let renewed = clock() - jiff::SignedDuration::from_secs(age);
     IdentityLease {
@@ -40,7 +40,7 @@ fn time(now: Instant) -> DecisionTime {
     DecisionTime { now, clock: clock(), is_leaving: false }
 }
 
-/// What a server that has just renewed its IdentityLease and sees this one remembers.
+/// The history of a server that has just renewed its Lease and observes these Leases.
 fn history(leases: &[IdentityLease], at: Instant) -> LeaseHistory {
     let mut history = LeaseHistory::default();
     history.note(leases, &time(at));
@@ -48,7 +48,7 @@ fn history(leases: &[IdentityLease], at: Instant) -> LeaseHistory {
     history
 }
 
-/// A view in which these servers are named.
+/// An observed state whose endpoints are these servers.
 fn observed(leases: Vec<IdentityLease>, servers: &[&str]) -> ObservedState {
     let servers: BTreeSet<SocketAddr> = servers.iter().map(|it| it.parse().unwrap()).collect();
     let slices = objects::slices(&servers).into_iter().map(|slice| slice.object).collect();
@@ -56,7 +56,7 @@ fn observed(leases: Vec<IdentityLease>, servers: &[&str]) -> ObservedState {
     ObservedState { leases, slices, endpoints, has_service: true, has_node_leases: true }
 }
 
-/// What is written and what is deleted, by kind and name.
+/// The written and the deleted objects, by kind and name.
 fn told(actions: &Actions) -> (Vec<String>, Vec<String>) {
     let writes = actions.writes.iter().map(|(first, is_there)| {
         format!("{} {}", if *is_there { "update" } else { "create" }, first.resource)
@@ -93,14 +93,14 @@ async fn a_server_alone_writes_everything_once_and_renews_its_lease_rarely() {
     let later = |after: Duration| decide(&identity, &settled, &history, &time(now + after));
     assert_eq!(told(&later(Duration::from_secs(1199))), (vec![], vec![]));
     assert_eq!(told(&later(RENEWAL_ALONE)).0, ["update leases"]);
-    // Nobody misses it.
+    // A single server leaves its Lease and endpoints in place.
     let leaving = DecisionTime { is_leaving: true, ..time(now) };
     assert_eq!(told(&decide(&identity, &settled, &history, &leaving)), (vec![], vec![]));
-    // What somebody else has deleted comes back.
+    // Deleted objects are restored.
     let robbed = ObservedState { endpoints: None, has_service: false, has_node_leases: false, ..settled };
     let mended = decide(&identity, &robbed, &history, &time(now));
     assert_eq!(told(&mended).0, ["create services", "create namespaces", "create endpoints"]);
-    // The lease of the life before is taken over.
+    // The Lease of the previous run is taken over.
     let stale =
         observed(vec![IdentityLease { holder: "before".to_owned(), ..own(&identity) }], &["192.0.2.1:6443"]);
     assert_eq!(told(&decide(&identity, &stale, &history, &time(now))).0, ["update leases"]);
@@ -111,14 +111,14 @@ async fn a_peer_is_an_endpoint_while_its_lease_is_fresh_by_the_local_clock() {
     let (identity, now) = (identity(true), Instant::now());
     let both = ["192.0.2.1", "192.0.2.2"];
     let seen = |other: IdentityLease| observed(vec![own(&identity), other], &["192.0.2.1:6443"]);
-    // At the first look it is as old as it says; a clock that is ahead does not make it younger than new.
+    // At the first observation renewTime counts; a clock that is ahead does not prolong the Lease.
     for (age, is_named) in [(-9, true), (0, true), (14, true), (15, false), (3000, false)] {
         let seen = seen(neighbour(1, age));
         let actions = decide(&identity, &seen, &history(&seen.leases, now), &time(now));
         let expected = if is_named { both.to_vec() } else { vec![] };
         assert_eq!(addresses(&actions), expected, "{age}");
     }
-    // Later it is as old as it was last seen to change, whatever its clock says.
+    // Later the age counts from the last observed change, whatever renewTime says.
     let mut history = history(&seen(neighbour(1, 0)).leases, now);
     let renewed = seen(neighbour(2, 500));
     history.note(&renewed.leases, &time(now + Duration::from_secs(10)));

@@ -1,4 +1,4 @@
-//! DocumentCache that were asked for lately, so that they are not made again for everybody.
+//! The cache of OpenAPI documents.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,40 +7,40 @@ use bytes::Bytes;
 
 use crate::registry::Registry;
 
-/// All documents that are kept have so many bytes at most.
+/// The size limit of the cache in bytes.
 const MOST: usize = 8 << 20;
-/// A larger document is made each time.
+/// Larger documents are not cached.
 const LARGEST: usize = 4 << 20;
 
-/// DocumentCache by what they are made of: one that changes is another one, and the old one goes when others are asked for.
+/// OpenAPI documents by their tag. A changed document has another tag; old ones are evicted.
 #[derive(Default)]
 pub(crate) struct DocumentCache {
     kept: Mutex<CacheState>,
-    /// Who makes a document holds it: one at a time, whatever many ask for at once. Those who wait have a thread for it.
+    /// Held while a document is built, so that concurrent requests build it once. Waiters block their own threads.
     making: Mutex<()>,
 }
 
-/// What a document is made of, and in which form it is written.
+/// The tag of a document and its media type.
 type CacheKey = (String, &'static str);
 
 #[derive(Default)]
 struct CacheState {
-    /// The one that was asked for last comes first.
+    /// Most recently used first.
     documents: VecDeque<(CacheKey, Bytes)>,
     bytes: usize,
-    /// Where the documents of a registry are.
+    /// The index of group versions, for one registry.
     index: Option<(Weak<Registry>, Bytes)>,
 }
 
 impl DocumentCache {
-    /// The document of this tag and media type.
+    /// The document of a tag and media type; built if it is not cached.
     pub fn of(&self, tag: &str, media_type: &'static str, make: impl FnOnce() -> Vec<u8>) -> Bytes {
         let name = (tag.to_owned(), media_type);
         if let Some(document) = self.lock(|kept| kept.find(&name)) {
             return document;
         }
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        // Perhaps it was made while this one waited.
+        // Another thread may have built it meanwhile.
         if let Some(document) = self.lock(|kept| kept.find(&name)) {
             return document;
         }
@@ -49,7 +49,7 @@ impl DocumentCache {
         document
     }
 
-    /// The index of a registry.
+    /// The index of a registry; built if it is not cached.
     pub fn index(&self, registry: &Arc<Registry>, make: impl FnOnce() -> String) -> Bytes {
         let is_of = |(of, _): &&(Weak<Registry>, Bytes)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(registry));
         if let Some((_, index)) = self.lock(|kept| kept.index.as_ref().filter(is_of).cloned()) {

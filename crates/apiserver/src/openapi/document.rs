@@ -1,4 +1,4 @@
-//! A document on its way to bytes. A path or a schema is a tree only until it is written: all trees of a document would take ten
+//! Serialization of a document. A path or schema is a tree only until it is encoded: all trees of a document would take ten
 //! times the memory of its bytes.
 
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::protobuf::{v2, v3};
 use super::schemas::Dialect;
 
-/// Parts of a document by name, as they will stand in it.
+/// Encoded parts of a document by name.
 pub type Pieces = BTreeMap<String, Vec<u8>>;
 
-/// How a document is written.
+/// Dialect and encoding of a document.
 #[derive(Clone, Copy)]
 pub struct DocumentFormat {
     pub dialect: Dialect,
@@ -36,13 +36,13 @@ impl DocumentFormat {
     }
 }
 
-/// A document whose large parts are written already, in the form that all of it will have.
+/// A document whose paths and schemas are encoded already.
 pub struct Document {
     pub title: &'static str,
     pub version: &'static str,
     pub paths: Pieces,
     pub schemas: Pieces,
-    /// How clients show who they are, by name.
+    /// The security scheme, by name.
     pub security: Option<(&'static str, Value)>,
 }
 
@@ -96,7 +96,7 @@ fn text(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// A member behind others.
+/// Writes a member after others.
 fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
     out.push(b',');
     out.extend(text(&name.into()));
@@ -104,7 +104,7 @@ fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
     out.extend(text(value));
 }
 
-/// An object of pieces, each of which goes when it is written.
+/// Writes an object of encoded parts, dropping each after it is copied.
 fn members(out: &mut Vec<u8>, pieces: Pieces) {
     out.push(b'{');
     for (position, (name, piece)) in pieces.into_iter().enumerate() {

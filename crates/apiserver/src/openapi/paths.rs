@@ -16,7 +16,7 @@ const PATCHES: [&str; 4] = [
     "application/strategic-merge-patch+json",
 ];
 
-/// A parameter of the query or the path: name, type, what it means.
+/// A parameter of query or path: name, type, description.
 type Parameter = (&'static str, &'static str, &'static str);
 
 const DRY_RUN: Parameter = ("dryRun", "string", "`All`: check everything, change nothing.");
@@ -72,23 +72,23 @@ const OF_COLLECTIONS: [Parameter; 13] = [
     TIMEOUT,
 ];
 
-/// What the body of a request is.
+/// The request body of an operation.
 enum Content {
     None,
     /// An object of the type with this reference.
     Object(String),
-    /// A patch in one of the forms.
+    /// A patch.
     Patch(String),
-    /// Options of a deletion, which may be left out.
+    /// DeleteOptions, which may be omitted.
     Options(String),
 }
 
 struct Operation<'a> {
     method: &'static str,
     action: &'static str,
-    /// What the name of the operation begins with.
+    /// The prefix of the operation ID.
     prefix: &'static str,
-    /// What is in front of the scope in it.
+    /// The part of the operation ID before the scope.
     amount: &'static str,
     parameters: &'a [Parameter],
     content: Content,
@@ -97,24 +97,24 @@ struct Operation<'a> {
     streams: bool,
 }
 
-/// What operations are about.
+/// The resource of the operations.
 #[derive(Clone, Copy)]
 struct Subject<'a> {
     of: &'a ResourceType,
-    /// What the names of the operations end with.
+    /// The suffix of the operation IDs.
     suffix: &'a str,
-    /// Group, version and kind of what goes to and fro.
+    /// Group, version and kind of request and response.
     kind: [&'a str; 3],
 }
 
-/// How the names of operations over all namespaces end.
+/// The suffix of operation IDs across all namespaces.
 const EVERYWHERE: &str = "ForAllNamespaces";
 
 const OK: (&str, &str) = ("200", "OK");
 const CREATED: (&str, &str) = ("201", "Created");
 const ACCEPTED: (&str, &str) = ("202", "Accepted");
 
-/// Writes the paths of types, and says which definitions they need.
+/// Builds the paths of types, and collects the schema definitions that they need.
 pub struct Paths<'d, 's> {
     definitions: &'d mut SchemaDefinitions<'s>,
     paths: Pieces,
@@ -129,7 +129,7 @@ impl<'d, 's> Paths<'d, 's> {
         self.paths
     }
 
-    /// All paths of a type.
+    /// Adds all paths of a type.
     pub fn add(&mut self, of: &ResourceType) {
         let (object, list) = match (&of.custom, of.strategy.schema()) {
             (Some(view), _) => self.definitions.of_custom(of, view),
@@ -161,13 +161,13 @@ impl<'d, 's> Paths<'d, 's> {
         let is_shown = |sub: &&Subresource| !nodes::lead_to(&of.group, &sub.name);
         for sub in of.subresources.iter().filter(is_shown) {
             let other = sub.kind.as_ref().map(|(group, version, kind)| {
-                // What says no version is of that of the resource.
+                // Without a version it is that of the resource.
                 [&**group, if version.is_empty() { &of.version } else { version }, kind]
             });
             let of_kind = |[group, version, kind]: [&str; 3]| self.definitions.of_kind(group, version, kind);
             let shown = other.and_then(of_kind).unwrap_or_else(|| object.clone());
             let operations = self.on_object(sub.verbs, &shown, is_custom);
-            // Of custom types even that is said of which is a Scale.
+            // Custom types list their own kind even for Scale.
             let kind = other.filter(|_| !is_custom).unwrap_or(subject.kind);
             let subject = Subject { of, suffix: &capitalized(&sub.name), kind };
             self.write(&subject, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), operations);
@@ -191,7 +191,7 @@ impl<'d, 's> Paths<'d, 's> {
         if verbs.contains(Verb::DeleteCollection) {
             let deletion = Operation { amount: "Collection", ..self.deletion("deletecollection", &[OK]) };
             operations.push(if is_custom {
-                // Kubernetes says so, though it takes the others, too.
+                // Kubernetes lists only these, though it accepts the others.
                 Operation { parameters: &OF_LISTS, content: Content::None, ..deletion }
             } else {
                 Operation { parameters: &OF_COLLECTIONS, ..deletion }
@@ -277,7 +277,7 @@ impl<'d, 's> Paths<'d, 's> {
             return;
         }
         let mut item = Map::new();
-        // What all operations have in common stands beside them.
+        // Parameters of all operations are listed once per path.
         let common =
             if let [only] = operations.as_mut_slice() { std::mem::take(&mut only.parameters) } else { &[] };
         for operation in operations {
@@ -339,7 +339,7 @@ fn written(dialect: Dialect, (name, kind, text): &Parameter, in_path: bool) -> V
     parameter
 }
 
-/// What both dialects have.
+/// The members of both dialects.
 fn common(subject: &Subject, operation: &Operation) -> Value {
     let Subject { of, suffix, kind: [of_group, of_version, of_kind] } = subject;
     let scope = if of.namespaced && *suffix != EVERYWHERE { "Namespaced" } else { "" };
@@ -426,12 +426,12 @@ fn operation_v3(subject: &Subject, operation: &Operation) -> Value {
     value
 }
 
-/// The forms of an object.
+/// The media types of an object.
 fn bodies(of: &ResourceType) -> &'static [&'static str] {
     if of.custom.is_some() { &[JSON, YAML] } else { &["*/*"] }
 }
 
-/// The forms of a patch: only built-in types say how lists are merged.
+/// The media types of a patch: strategic merge patch exists for built-in types only.
 fn patches(of: &ResourceType) -> &'static [&'static str] {
     if of.custom.is_some() { &PATCHES[..3] } else { &PATCHES }
 }
@@ -453,7 +453,7 @@ fn capitalized(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// `RbacAuthorization` of `rbac.authorization.k8s.io`.
+/// `RbacAuthorization` for `rbac.authorization.k8s.io`.
 fn camel_group(group: &str) -> String {
     if group.is_empty() {
         return "Core".to_owned();
@@ -461,7 +461,7 @@ fn camel_group(group: &str) -> String {
     group.trim_end_matches(".k8s.io").split(['.', '-']).map(capitalized).collect()
 }
 
-/// `rbacAuthorization` of `rbac.authorization.k8s.io`.
+/// `rbacAuthorization` for `rbac.authorization.k8s.io`.
 fn group_tag(group: &str) -> String {
     let camel = camel_group(group);
     let mut characters = camel.chars();

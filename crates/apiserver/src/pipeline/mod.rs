@@ -1,4 +1,4 @@
-//! The one way that every request takes, as one list in request order.
+//! The request pipeline: every request takes these steps, listed in order.
 
 mod failure;
 mod observe;
@@ -41,38 +41,38 @@ use crate::{bootstrap, compress, mounts, request, verbs};
 use failure::failure;
 use observe::{RequestHead, count, labels, of_no_resource, span};
 
-/// How long the copy of a database may take before the first byte of it is sent.
+/// The longest time of a backup before its first byte.
 const BACKUP: Duration = Duration::from_secs(60 * 60);
 
-/// What is said of a request on its way, beside its answer: to the client, and to the audit log.
+/// State of a request that its steps share.
 #[derive(Default)]
 struct RequestContext {
     warnings: Warnings,
     trail: Trail,
     flow: OnceLock<Flow>,
-    /// When the request ends in any case.
+    /// The deadline of the request.
     deadline: OnceLock<Deadline>,
-    /// Set by authentication: why the caller is anonymous or unknown, if they are.
+    /// Set by authentication; the error is the reason why the caller is not authenticated.
     authenticated: OnceLock<Result<(), Unauthenticated>>,
 }
 
-/// In the extensions of a response: its request had valid credentials.
+/// Response extension: the request was authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Authenticated;
 
-/// What a request asks for, read from its head alone.
+/// RequestInfo: the resource, non-resource path or mount of a request, parsed from its head.
 pub(crate) enum RequestInfo {
-    /// A verb on objects.
+    /// A verb on a resource.
     Resource { verb: Verb, path: ResourcePath },
-    /// A method that there is not at such a place. Who may not even do that is told so, and no more.
+    /// The path does not support this HTTP method. Authorization runs first: an unauthorized caller gets 403, not 405.
     UnsupportedMethod { verb: &'static str, path: ResourcePath },
-    /// A non-resource path, as it was sent: authorized and served by the same text.
+    /// A non-resource path in its original text, which is both authorized and served.
     Plain { method: String, path: String },
-    /// A path of a product, authorized and served by the same text.
+    /// A path of a mount in its original text, which is both authorized and served.
     Mounted { method: String, path: String, mount: Arc<Mount>, is_public: bool },
 }
 
-/// Answers a request. Errors and panics have become a `Status` by then, or a failure in the form of a mount.
+/// Answers a request. Errors and panics become a `Status`, or a failure in the format of a mount.
 pub(crate) async fn answer<B>(api: &ApiServer, connection: &Connection, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -82,13 +82,13 @@ where
     let head = RequestHead { method: request.method().clone(), uri: request.uri().clone() };
     let accept = request.headers().get(ACCEPT).cloned();
     let trail = OnceLock::new();
-    // Locks are held over single steps and take no notice of a panic, so nothing that others see is left half done.
+    // Locks are held over single steps and ignore poisoning, so a panic leaves no shared state half changed.
     match AssertUnwindSafe(guarded(api, connection, request, &head, begin, &trail)).catch_unwind().await {
         Ok(response) => response,
         Err(panic) => {
             api.metrics.panics.inc();
             let (RequestHead { method, uri }, panic) = (&head, tasks::panic_text(&*panic));
-            tracing::error!(%method, path = uri.path(), panic, "apiserver panicked while it served a request");
+            tracing::error!(%method, path = uri.path(), panic, "panic while serving a request");
             let labels = of_no_resource(&method.as_str().to_lowercase());
             count(api, labels, StatusCode::INTERNAL_SERVER_ERROR.as_u16(), begin.elapsed());
             if let Some(trail) = trail.get() {
@@ -121,7 +121,7 @@ where
     let (labels, result) = match info {
         Ok(info) => {
             let labels = labels(api, &info);
-            // A guard, for a client that goes away drops this future at any await.
+            // A guard: if the client disconnects, this future is dropped at any await.
             let _counted = Counted::new(&api.metrics.in_flight);
             let result = match time_for(api, &info, request.uri()) {
                 Ok(time) => {
@@ -164,7 +164,7 @@ where
     response
 }
 
-/// How long a request may take. What goes on for long anyway takes no shorter time from a client.
+/// The time limit of a request. Long-running requests ignore the timeout parameter.
 fn time_for(api: &ApiServer, info: &RequestInfo, uri: &Uri) -> Result<Duration, Error> {
     let longest = if is_backup(info) { BACKUP } else { api.limits.request_timeout };
     let query = uri.query().unwrap_or("");
@@ -203,7 +203,7 @@ fn took_too_long() -> Error {
     Error::Timeout { message, retry_after_seconds: 0 }
 }
 
-/// The steps between the head of a request and its answer.
+/// The steps from the request head to the response.
 async fn steps<B>(
     api: &ApiServer,
     connection: &Connection,
@@ -224,7 +224,7 @@ where
     if head.headers.contains_key(impersonate::USER) {
         context.trail.act_as(&caller);
     }
-    tracing::debug!(user = caller.name, "authenticated");
+    tracing::debug!(user = caller.name, "request authenticated");
     may(api, &caller, &info, &query, context)?;
     let level = PriorityLevel::of(connection, &caller, context.flow.get().map(|flow| flow.priority));
     let flow = FlowDistinguisher { user: &caller.name, level, class: class_of(&info), width: 1 };
@@ -238,7 +238,7 @@ where
                 VerbClass::Read | VerbClass::Watch => Bytes::new(),
             };
             let _held = room.into_taken();
-            // Not before the body is there: who sends slowly keeps nobody out.
+            // After the body is read: a slow sender must not hold a slot.
             slot = Some(api.gate.enter(flow)?).filter(Slot::is_counted);
             let is_large = body.len() > LARGE_BODY;
             let work = std::pin::pin!(verbs::dispatch(
@@ -277,14 +277,14 @@ where
     };
     let response = context.trail.answered(response).await;
     let response = if gzip { compress::compress(response).await } else { response };
-    // Who does not read the answer keeps the slot.
+    // The slot is held until the response is read.
     Ok(match slot {
         Some(slot) => response.map(|body| body.holding(slot)),
         None => response,
     })
 }
 
-/// The caller as their credentials say. A public path of a mount is served without one, too: its handler learns the reason.
+/// Authenticates the caller. A public path of a mount is served without authentication; its handler gets the reason.
 async fn authenticate(
     api: &ApiServer,
     connection: &Connection,
@@ -307,7 +307,7 @@ async fn authenticate(
     let _ = context.authenticated.set(if is_known { Ok(()) } else { Err(reason) });
     match caller {
         Ok(caller) => Ok((caller, None)),
-        // Nobody acts as somebody else without a caller.
+        // Impersonation needs an authenticated caller.
         Err(Error::Unauthorized) if is_public(info) && !impersonate::is_asked(&head.headers) => {
             Ok((Identity::anonymous(), Some(reason)))
         }
@@ -319,7 +319,7 @@ fn is_public(info: &RequestInfo) -> bool {
     matches!(info, RequestInfo::Mounted { is_public: true, .. })
 }
 
-/// Which bounds a request counts into. Of plain paths only documents take a slot, and those are read.
+/// The verb class of a request. Of non-resource paths only documents take a slot, and those are reads.
 fn class_of(info: &RequestInfo) -> VerbClass {
     match info {
         RequestInfo::Resource { verb: Verb::Watch, .. } => VerbClass::Watch,
@@ -334,12 +334,12 @@ fn class_of(info: &RequestInfo) -> VerbClass {
     }
 }
 
-/// Reads are, but not watches, whose events must not wait in an encoder.
+/// Only reads are compressed; watch events must not wait in an encoder.
 fn may_be_compressed(info: &RequestInfo) -> bool {
     matches!(info, RequestInfo::Resource { verb: Verb::Get | Verb::List, .. } | RequestInfo::Plain { .. })
 }
 
-/// Reads what is asked for. Nothing of the body is read, and nobody is trusted yet.
+/// Parses the RequestInfo. The body is not read, and the caller is not authenticated yet.
 fn request_info<B>(api: &ApiServer, request: &Request<B>) -> Result<RequestInfo, Error> {
     let uri = request.uri();
     let length = uri.path().len() + uri.query().map_or(0, str::len);
@@ -347,7 +347,7 @@ fn request_info<B>(api: &ApiServer, request: &Request<B>) -> Result<RequestInfo,
         let message = format!("the URL is longer than {} bytes", api.limits.url_bytes);
         return Err(Error::BadRequest { message });
     }
-    // Before the paths of Kubernetes: `/api/v1/…` is the core group's otherwise.
+    // Mounts come first: `/api/v1/…` is the core group's otherwise.
     if let Some(mount) = api.mounts.find(uri.path()) {
         return mounted_request_info(mount, request.method(), uri.path());
     }
@@ -379,7 +379,7 @@ fn mounted_request_info(mount: &Arc<Mount>, method: &Method, path: &str) -> Resu
     })
 }
 
-/// The verb of a method wherever it is used.
+/// The verb of an HTTP method for non-resource paths.
 fn verb_of(method: &Method) -> &'static str {
     match *method {
         Method::POST => Verb::Create.as_str(),
@@ -418,7 +418,7 @@ fn may(
     authorize::allowed(decision, caller, attributes)
 }
 
-/// What goes to a node is not counted by Kubernetes, however long it takes.
+/// Kubernetes exempts connections to nodes from flow control.
 fn has_flow(info: &RequestInfo) -> bool {
     match info {
         RequestInfo::Resource { path, .. } | RequestInfo::UnsupportedMethod { path, .. } => {
@@ -428,7 +428,7 @@ fn has_flow(info: &RequestInfo) -> bool {
     }
 }
 
-/// A list or watch that selects one object by its name is about that object, and needs the right to no other.
+/// A list or watch with a field selector on `metadata.name` needs the permission for that object only.
 pub(crate) fn named_by_selector(verb: Verb, path: &ResourcePath, query: &Query) -> Option<ResourcePath> {
     let selector = query.text("fieldSelector");
     if !matches!(verb, Verb::List | Verb::Watch)

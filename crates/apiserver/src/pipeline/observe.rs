@@ -1,4 +1,4 @@
-//! A request in logs, traces and metrics.
+//! Logs, traces and metrics of requests.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crate::metrics::{LatencyLabels, RequestLabels};
 use crate::request::path::ResourcePath;
 use crate::request::verb::Verb;
 
-/// A request that takes longer is logged.
+/// Slower requests are logged.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The head of a request, kept for its line in the log: cheap to clone, and made a text only if there is a line.
+/// The method and URI of a request for its log line.
 pub(super) struct RequestHead {
     pub method: Method,
     pub uri: Uri,
 }
 
 impl RequestHead {
-    /// The form of failures, where the path belongs to a mount.
+    /// The error format, if the path belongs to a mount.
     pub fn form<'a>(
         &'a self,
         api: &'a ApiServer,
@@ -38,15 +38,15 @@ impl RequestHead {
         let (path, micros) = (uri.path(), elapsed.as_micros());
         match error {
             Some(error @ (Error::Internal { .. } | Error::Unavailable { .. })) => {
-                tracing::error!(%method, path, code, micros, %error, "a request failed");
+                tracing::error!(%method, path, code, micros, %error, "request failed");
             }
-            _ if elapsed >= SLOW => tracing::info!(%method, path, code, micros, "a request took long"),
-            _ => tracing::debug!(code, micros, "answered"),
+            _ if elapsed >= SLOW => tracing::info!(%method, path, code, micros, "request was slow"),
+            _ => tracing::debug!(code, micros, "request completed"),
         }
     }
 }
 
-/// At debug level, for a log that shows no details need not pay for it. Its kind tells the collector of traces to take it all the same.
+/// The span is at debug level, so it costs nothing without debug logs; its kind makes trace exporters take it anyway.
 pub(super) fn span(info: &Result<RequestInfo, Error>) -> tracing::Span {
     match info {
         Ok(RequestInfo::Resource { verb, path }) => tracing::debug_span!(
@@ -81,7 +81,7 @@ pub(super) fn span(info: &Result<RequestInfo, Error>) -> tracing::Span {
     }
 }
 
-/// Labels come from what the server knows, never from what a client invents: the number of series is bounded.
+/// Labels come from the registry, never from client input, so the number of series is bounded.
 pub(super) fn labels(api: &ApiServer, info: &RequestInfo) -> RequestLabels {
     let known = |path: &ResourcePath| {
         let registry = api.registry();

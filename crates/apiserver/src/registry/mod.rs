@@ -1,4 +1,4 @@
-//! The registry: every resource type that the server serves, found by group, version and plural.
+//! The registry: the served resource types, by group, version and plural.
 
 pub mod custom;
 pub mod resource_type;
@@ -15,21 +15,21 @@ pub use served::Served;
 pub use strategy::{Object, Strategy};
 pub use table::TableRenderer;
 
-/// All resource types: those that were registered, in that order, then those of CRDs. Immutable: a change makes another
-/// one, which shares all that did not change.
+/// All resource types: the registered ones in order, then those of CRDs. Immutable: a change creates a new registry that
+/// shares the unchanged parts.
 #[derive(Clone, Default)]
 pub struct Registry {
     registered: Arc<Registered>,
     /// By group and plural.
     crds: BTreeMap<Arc<str>, Arc<Group>>,
-    /// How many views there have been.
+    /// The number of types so far, for [`Served::view`].
     views: u32,
 }
 
 /// The CRDs of one group, by plural.
 type Group = BTreeMap<Arc<str>, Arc<Crd>>;
 
-/// What is there from the beginning.
+/// The registered types.
 #[derive(Clone, Default)]
 struct Registered {
     types: Vec<Arc<Served>>,
@@ -37,7 +37,7 @@ struct Registered {
 }
 
 impl Registry {
-    /// Adds a type; one of the same group, version and plural is replaced.
+    /// Adds a type; replaces one of the same group, version and plural.
     pub fn register(&mut self, resource_type: ResourceType) {
         self.views += 1;
         let resource_type = Arc::new(Served::new(resource_type, self.views));
@@ -55,18 +55,18 @@ impl Registry {
         plurals.insert(resource_type.plural.clone(), resource_type);
     }
 
-    /// The type that is served at a path.
+    /// The type of a path.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
         let registered = || self.registered.by_path.get(group)?.get(version)?.get(plural);
         registered().or_else(|| self.crd(group, plural)?.served(version))
     }
 
-    /// The CRD of a type, whether it is served or not.
+    /// The CRD of a resource, served or not.
     pub fn crd(&self, group: &str, plural: &str) -> Option<&Arc<Crd>> {
         self.crds.get(group)?.get(plural)
     }
 
-    /// The CRD with this name as an object.
+    /// The CRD of this object name.
     pub fn crd_by_name(&self, name: &str) -> Option<&Arc<Crd>> {
         let (plural, group) = name.split_once('.')?;
         self.crd(group, plural)
@@ -82,7 +82,7 @@ impl Registry {
         self.crds.values().flat_map(|group| group.values())
     }
 
-    /// Acts on a CRD from now on; one of the same group and plural is replaced.
+    /// Adds a CRD; replaces one of the same group and plural.
     pub(crate) fn add_crd(&mut self, crd: custom::ParsedCrd) {
         let known = self.crd(&crd.group, &crd.plural).cloned();
         let crd = Crd::new(crd, known.as_deref(), &mut self.views);
@@ -91,7 +91,7 @@ impl Registry {
         Arc::make_mut(crds).insert(plural, Arc::new(crd));
     }
 
-    /// Forgets a CRD, by the name that it has as an object. What is under way with its objects ends.
+    /// Removes a CRD by its object name, and ends watches of its objects.
     pub(crate) fn remove_crd(&mut self, name: &str) {
         let Some((plural, group)) = name.split_once('.') else { return };
         let Some(crds) = self.crds.get_mut(group) else { return };
@@ -103,7 +103,7 @@ impl Registry {
         }
     }
 
-    /// Whether any type of a group was registered.
+    /// Whether a group has registered types.
     pub fn has_group(&self, group: &str) -> bool {
         self.registered.by_path.contains_key(group)
     }
@@ -114,8 +114,8 @@ impl Registry {
         self.registered.types.iter().chain(of_crds)
     }
 
-    /// Groups with their versions; the core group has the empty name. Those that were registered come first, in that order, the
-    /// others by name, with the version that clients should prefer before the others.
+    /// Groups with their versions; the core group is empty. Registered groups come first in order, then those of CRDs by
+    /// name, each with its versions by priority.
     pub fn groups(&self) -> Vec<(&str, Vec<&str>)> {
         let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
         for served in &self.registered.types {

@@ -1,4 +1,4 @@
-//! The frame around the objects of a list, in each form.
+//! Encoding of lists.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::registry::Served;
 use crate::request::negotiate::{Encoding, Form, Representation};
 use crate::verbs::{Call, ListMetadata};
 
-/// How a list is written.
+/// The encoder of a list.
 #[derive(Clone)]
 pub(crate) struct ListFrame {
     resource_type: Arc<Served>,
@@ -27,22 +27,22 @@ pub(crate) struct ListFrame {
 }
 
 impl ListFrame {
-    /// The frame that a call asks for.
+    /// The encoder for a request.
     pub fn new(call: &Call) -> Self {
         Self { resource_type: call.resource_type.clone(), form: call.form, include: Include::of(call) }
     }
 
-    /// Whether it can be written piece by piece. The other encodings need the whole list first.
+    /// Whether the list can be streamed. Other encodings need the whole list first.
     pub fn streams(&self) -> bool {
         self.form.encoding == Encoding::Json && !self.form.pretty && self.include.is_ok()
     }
 
-    /// An answer with this body.
+    /// A response with this body.
     pub fn response(&self, body: Body) -> Response<Body> {
         respond(self.form.encoding.media_type(), body)
     }
 
-    /// What stands before the first object.
+    /// The bytes before the first item.
     pub fn opening(&self) -> Bytes {
         let (kind, version) = self.kind();
         let (columns, items) = match self.form.view {
@@ -55,14 +55,14 @@ impl ListFrame {
         format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",{columns}\"{items}\":[").into()
     }
 
-    /// One object.
+    /// Encodes one item.
     pub fn write_item(&self, out: &mut BytesMut, stored: &[u8]) -> Result<(), Error> {
         if self.form.view == Representation::Metadata {
             return view::write_metadata(out, stored);
         }
         if self.form.view == Representation::Whole {
             let shown = self.resource_type.shown(stored)?;
-            // Built-in lists leave kind and version out of their items; custom resources have them.
+            // Items of built-in types omit kind and apiVersion; custom objects have them.
             if self.resource_type.protobuf {
                 out.extend_from_slice(&shown);
             } else {
@@ -75,12 +75,12 @@ impl ListFrame {
         Ok(())
     }
 
-    /// What stands behind the last object.
+    /// The bytes after the last item.
     pub fn closing(&self, metadata: &ListMetadata) -> Bytes {
         format!("],\"metadata\":{}}}", Value::from(self.metadata(metadata))).into()
     }
 
-    /// A list that is read as a whole before it is written.
+    /// A list that is read completely before it is encoded.
     pub fn collect(&self) -> Collected<'_> {
         let is_message = self.form.encoding == Encoding::Protobuf && self.form.view != Representation::Table;
         let items = if is_message {
@@ -103,7 +103,7 @@ impl ListFrame {
         Ok(self.response(Body::from(encode(self.form, &list)?)))
     }
 
-    /// The length of a list stands in front of it, so that its pieces go out when all of them are there.
+    /// A protobuf list is prefixed by its length, so it is sent after all items are encoded.
     fn of_messages(
         &self,
         mut pieces: Vec<Vec<u8>>,
@@ -143,11 +143,11 @@ impl ListFrame {
 
     fn metadata(&self, metadata: &ListMetadata) -> Map<String, Value> {
         let mut out = Map::new();
-        // What is not stored has no version.
+        // A list of unstored objects has no resourceVersion.
         if metadata.revision != Revision::ZERO {
             out.insert("resourceVersion".to_owned(), metadata.revision.to_string().into());
         }
-        // Lists of custom objects have a token even if it is empty.
+        // Lists of custom objects have a continue field even if it is empty.
         let is_custom = self.resource_type.custom.is_some() && self.form.view == Representation::Whole;
         if let Some(token) = metadata.continue_token.as_deref().or(is_custom.then_some("")) {
             out.insert("continue".to_owned(), token.into());
@@ -168,7 +168,7 @@ impl ListFrame {
     }
 }
 
-/// A list that is read as a whole before it is written.
+/// A list that is read completely before it is encoded.
 pub(crate) struct Collected<'f> {
     frame: &'f ListFrame,
     items: Items<'f>,
@@ -176,7 +176,7 @@ pub(crate) struct Collected<'f> {
 
 enum Items<'f> {
     Values(Vec<Value>),
-    /// One piece for each time that something was added.
+    /// One chunk per call of `add`.
     Messages(Messages<'f>, Vec<Vec<u8>>),
 }
 
@@ -200,7 +200,7 @@ impl Collected<'_> {
         Ok(())
     }
 
-    /// The answer.
+    /// The response.
     pub fn finish(self, metadata: &ListMetadata) -> Result<Response<Body>, Error> {
         let metadata = self.frame.metadata(metadata);
         match self.items {

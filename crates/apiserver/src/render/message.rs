@@ -1,4 +1,4 @@
-//! Stored objects as protobuf: from their bytes, without a tree.
+//! Protobuf encoding of stored objects, directly from their bytes.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::not_encoded;
 use crate::registry::Served;
 use crate::request::negotiate::Representation;
 
-/// The type of an object of which only the metadata is shown: apiVersion and kind.
+/// apiVersion and kind of metadata-only objects.
 pub const METADATA: (&str, &str) = ("meta.k8s.io/v1", "PartialObjectMetadata");
 
-/// Writes objects of a resource type, whole or their metadata. There are no tables here.
+/// Encodes objects of a resource type, whole or their metadata. Tables have no protobuf form.
 pub struct Messages<'s> {
     served: &'s Served,
     view: Representation,
@@ -30,24 +30,24 @@ impl<'s> Messages<'s> {
         Self { served, view, api_version, encoder: Encoder::new(schema::builtin()) }
     }
 
-    /// One object as an answer.
+    /// Encodes a response object.
     pub fn object(&mut self, stored: &[u8]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::with_capacity(stored.len());
         self.write(stored, |encoder, of, json| encoder.object(of, json, &mut out))?;
         Ok(out)
     }
 
-    /// One object of a list.
+    /// Encodes a list item.
     pub fn item(&mut self, stored: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.write(stored, |encoder, of, json| encoder.item(of, json, out))
     }
 
-    /// One object in an event of a watch.
+    /// Encodes a watch event.
     pub fn event(&mut self, event: &str, stored: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.write(stored, |encoder, of, json| encoder.event(event, of, json, out))
     }
 
-    /// The type of the metadata has no field for the rest of an object: nobody has to take it away.
+    /// PartialObjectMetadata has no field for the rest of the object, which is therefore skipped.
     fn write(
         &mut self,
         stored: &[u8],

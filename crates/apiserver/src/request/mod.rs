@@ -1,4 +1,4 @@
-//! A request, taken apart by pure functions: path, query, verb, content negotiation.
+//! Parsing of requests by pure functions: path, query, verb, content negotiation.
 
 pub mod list_options;
 pub mod negotiate;
@@ -12,7 +12,7 @@ use path::ResourcePath;
 use query::Query;
 use verb::Verb;
 
-/// Which verb a method means at a place; `None` where Kubernetes has no such method.
+/// The verb of a method on a resource path; `None` if Kubernetes has none.
 pub fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<Verb> {
     let collection = path.name.is_empty();
     match *method {

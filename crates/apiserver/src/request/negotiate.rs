@@ -1,17 +1,17 @@
-//! Content negotiation: which form an answer takes, and in which form a body came.
+//! Content negotiation: the form of responses and the encoding of bodies.
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use model::error::Error;
 
-/// JSON on the wire.
+/// The media type of JSON.
 pub const JSON: &str = "application/json";
-/// YAML on the wire.
+/// The media type of YAML.
 pub const YAML: &str = "application/yaml";
-/// Kubernetes' protobuf envelope on the wire.
+/// The media type of Kubernetes' protobuf envelope.
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// How values are written down.
+/// An encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// `application/json`
@@ -42,18 +42,18 @@ impl Encoding {
     }
 }
 
-/// What of an object the client wants to see.
+/// The representation of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Representation {
-    /// All of it.
+    /// The whole object.
     Whole,
-    /// Rows with cells, as `kubectl get` prints them.
+    /// A table, as `kubectl get` prints it.
     Table,
     /// Its metadata only.
     Metadata,
 }
 
-/// The form of an answer.
+/// The negotiated form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form {
     /// How it is written.

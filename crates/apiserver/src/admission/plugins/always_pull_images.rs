@@ -1,4 +1,4 @@
-//! `AlwaysPullImages`: who may not pull an image does not use it because others have.
+//! `AlwaysPullImages`: Pods pull every image, so a cached image needs the credentials for it, too.
 
 use model::error::{Error, FieldError};
 use model::object::{items, text_in};
@@ -68,7 +68,7 @@ fn has_new_images(request: &AdmissionAttributes<'_>, pod: &Object) -> bool {
     })
 }
 
-/// Several refusals are one that Kubernetes gives no name.
+/// Several errors become one aggregate without a name, as in Kubernetes.
 fn all_of(mut errors: Vec<Error>) -> Result<(), Error> {
     match errors.len() {
         0 => Ok(()),

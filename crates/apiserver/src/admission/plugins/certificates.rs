@@ -16,7 +16,7 @@ const REQUESTS: &str = "certificatesigningrequests";
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 const MASTERS: &str = "system:masters";
 
-/// Whether the caller may do something for a signer, or for all of its domain.
+/// Whether the caller has the verb on a signer, or on all signers of its domain.
 fn may(request: &AdmissionAttributes<'_>, verb: &str, signer: &str) -> bool {
     let asks = |name: String| {
         let path = ResourcePath {
@@ -51,7 +51,7 @@ fn permitted(
     Err(request.forbidden(object, message))
 }
 
-/// Who approves a request has to have the right to, for its signer.
+/// Approval of a CertificateSigningRequest needs the verb `approve` on its signer.
 pub(super) struct CertificateApproval;
 
 impl Plugin for CertificateApproval {
@@ -69,7 +69,7 @@ impl Plugin for CertificateApproval {
     }
 }
 
-/// Who signs a request has to have the right to, for its signer.
+/// Signing a CertificateSigningRequest needs the verb `sign` on its signer.
 pub(super) struct CertificateSigning;
 
 impl Plugin for CertificateSigning {
@@ -91,7 +91,7 @@ impl Plugin for CertificateSigning {
     }
 }
 
-/// Who vouches for the certificates of a signer has to have the right to.
+/// Writing the ClusterTrustBundle of a signer needs the verb `attest` on it.
 pub(super) struct ClusterTrustBundleAttest;
 
 impl Plugin for ClusterTrustBundleAttest {
@@ -115,13 +115,13 @@ impl Plugin for ClusterTrustBundleAttest {
     }
 }
 
-/// The certificate signing request of an object, by the reader that validation and the signer use.
+/// The PKCS#10 request in a CertificateSigningRequest, by the parser that validation and the signer use.
 pub(super) fn parsed(csr: &Object) -> Result<CertificateRequest, RequestError> {
     let text = STANDARD.decode(text(csr, &["spec", "request"])).map_err(|_| RequestError::NotPem)?;
     CertificateRequest::from_pem(&text)
 }
 
-/// Nobody becomes a master of the server by a certificate that somebody else signs. A request that cannot be parsed is rejected.
+/// Refuses requests for `system:masters` at the client signer. A request that cannot be parsed is refused.
 pub(super) struct CertificateSubjectRestriction;
 
 impl Plugin for CertificateSubjectRestriction {

@@ -9,11 +9,11 @@ use crate::admission::informers::{InformerCache, PluginInformer};
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// An ingress that names no class gets the default one.
+/// The plugin `DefaultIngressClass`; its cache has the creation times of default classes.
 pub(super) struct DefaultIngressClass(Arc<InformerCache<String>>);
 
 impl DefaultIngressClass {
-    /// Knows the default classes, and when they were made.
+    /// Caches the default classes with their creation times.
     pub fn new() -> Self {
         let read = |_: &ObjectKey, class: Object| {
             let path = ["metadata", "annotations", "ingressclass.kubernetes.io/is-default-class"];

@@ -6,7 +6,7 @@ use super::storage_classes::{StorageClasses, class_of};
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// A claim that names no class gets the default one.
+/// The plugin `DefaultStorageClass`.
 pub(super) struct DefaultStorageClass(pub StorageClasses);
 
 impl Plugin for DefaultStorageClass {

@@ -8,10 +8,10 @@ use crate::registry::Object;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// For how long a pod stays on a node that is lost.
+/// Seconds that a Pod stays on a node that is lost.
 const SECONDS: u32 = 300;
 
-/// Pods leave a node that is lost after some time.
+/// The plugin `DefaultTolerationSeconds`.
 pub(super) struct DefaultTolerationSeconds;
 
 impl Plugin for DefaultTolerationSeconds {

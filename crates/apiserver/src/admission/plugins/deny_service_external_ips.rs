@@ -5,7 +5,7 @@ use model::object::items;
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// Services take no traffic of addresses that nobody gave to the cluster.
+/// The plugin `DenyServiceExternalIPs`.
 pub(super) struct DenyServiceExternalIps;
 
 impl Plugin for DenyServiceExternalIps {

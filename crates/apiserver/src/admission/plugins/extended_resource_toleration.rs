@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// Pods that ask for extended resources tolerate the nodes that are kept for them.
+/// The plugin `ExtendedResourceToleration`.
 pub(super) struct ExtendedResourceToleration;
 
 impl Plugin for ExtendedResourceToleration {
@@ -44,7 +44,7 @@ impl Plugin for ExtendedResourceToleration {
     }
 }
 
-/// Whether a resource is one that nodes offer beside those that Kubernetes knows.
+/// Whether a resource is an extended resource: not one of Kubernetes' own.
 fn is_extended(name: &str) -> bool {
     let domain = name.split_once('/').map(|(domain, _)| domain);
     domain.is_some_and(|domain| !domain.ends_with("kubernetes.io")) && !name.starts_with("requests.")

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// Pods keep away from each other by node, and by nothing larger: `LimitPodHardAntiAffinityTopology`.
+/// The plugin `LimitPodHardAntiAffinityTopology`.
 pub(super) struct LimitPodHardAntiAffinityTopology;
 
 impl Plugin for LimitPodHardAntiAffinityTopology {

@@ -1,4 +1,4 @@
-//! `LimitRanger`: pods and claims stay within the limit ranges of their namespace.
+//! `LimitRanger`: defaults and checks Pods and PersistentVolumeClaims by the LimitRanges of their namespace.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The plugins, a file for those of one subject, and how they are made by name.
+//! The built-in admission plugins, and their construction by name.
 
 mod always_pull_images;
 mod certificates;
@@ -40,20 +40,20 @@ use crate::registry::Object;
 use crate::webhook::Services;
 use storage_classes::StorageClasses;
 
-/// Plugins as they are made one after the other, in their order.
+/// Builds the plugins in their order.
 #[derive(Default)]
 pub(super) struct PluginBuilder {
     services: Services,
     pub plugins: Vec<Arc<dyn Plugin>>,
-    /// What they follow.
+    /// Their informers.
     pub informers: Vec<Arc<dyn PluginInformer>>,
     configuration: AdmissionConfiguration,
-    /// Two of them know storage classes.
+    /// Shared by two plugins.
     classes: Option<StorageClasses>,
 }
 
 impl PluginBuilder {
-    /// With nothing yet, what an operator says of plugins, and where services are found.
+    /// An empty builder with the operator's plugin configuration.
     pub fn new(configuration: AdmissionConfiguration, services: Services) -> Self {
         Self { configuration, services, ..Self::default() }
     }
@@ -68,7 +68,7 @@ impl PluginBuilder {
         Arc::new(webhooks)
     }
 
-    /// Makes the plugin of this name. A name that has no plugin of its own stands for nothing that has to be asked.
+    /// Adds the plugin of this name. Names without a plugin here are accepted and do nothing.
     pub fn add(&mut self, name: &str) {
         let plugin: Arc<dyn Plugin> = match name {
             "NamespaceLifecycle" => Arc::new(namespace_lifecycle::NamespaceLifecycle),
@@ -151,7 +151,7 @@ impl PluginBuilder {
         self.plugins.push(plugin);
     }
 
-    /// Makes what no switch switches off.
+    /// Adds the plugins that cannot be disabled.
     pub fn add_permanent(&mut self) {
         self.plugins.push(Arc::new(policies::ParamAuthorization));
     }
@@ -167,12 +167,12 @@ impl PluginBuilder {
     }
 }
 
-/// The class that was made last; of those that were made at once the first by name.
+/// The newest class; the first by name if several are equally old.
 fn newest<'a>(classes: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'a str> {
     classes.min_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0))).map(|(name, _)| name)
 }
 
-/// Refuses everything.
+/// The plugin `AlwaysDeny`: refuses every request.
 struct AlwaysDeny;
 
 impl Plugin for AlwaysDeny {

@@ -8,7 +8,7 @@ use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, 
 use crate::bootstrap::loopback;
 use crate::registry::Object;
 
-/// Makes the namespace of an object that has none.
+/// The plugin `NamespaceAutoProvision`.
 pub(super) struct NamespaceAutoProvision;
 
 impl Plugin for NamespaceAutoProvision {
@@ -21,7 +21,7 @@ impl Plugin for NamespaceAutoProvision {
         request: &'a AdmissionAttributes<'_>,
         _object: Option<&'a mut Object>,
     ) -> PluginResult<'a> {
-        // A dry run makes nothing, and so finds no namespace.
+        // A dry run must not create the namespace.
         if request.dry_run {
             return PluginResult::OK;
         }

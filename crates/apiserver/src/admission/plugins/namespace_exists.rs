@@ -10,7 +10,7 @@ pub(super) async fn namespace_exists(request: &AdmissionAttributes<'_>) -> Resul
     Ok(request.look_up("", "namespaces", "", request.namespace()).await?.is_some())
 }
 
-/// Refuses what is about a namespace that is not there.
+/// The plugin `NamespaceExists`.
 pub(super) struct NamespaceExists;
 
 impl Plugin for NamespaceExists {

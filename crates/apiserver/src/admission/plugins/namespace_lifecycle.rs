@@ -1,11 +1,11 @@
-//! `NamespaceLifecycle`: nothing is made in a namespace that is missing or ending, and some namespaces are there for good.
+//! `NamespaceLifecycle`: no object is created in a missing or terminating namespace, and system namespaces cannot be deleted.
 //!
-//! That a namespace is there is a requirement of the write itself (`verbs/namespace.rs`), not something that is read before it.
+//! The existence of the namespace is a requirement of the write's transaction (`verbs/namespace.rs`), not a read before it.
 
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// They are never deleted.
+/// Namespaces that cannot be deleted.
 const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 pub(super) struct NamespaceLifecycle;

@@ -1,4 +1,4 @@
-//! `OwnerReferencesPermissionEnforcement`: who may not delete an object does not give it an owner that would.
+//! `OwnerReferencesPermissionEnforcement`: changing owner references needs the right to delete the object.
 
 use model::error::{Error, quote};
 use model::object::{items, text_in};

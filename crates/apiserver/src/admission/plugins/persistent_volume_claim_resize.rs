@@ -9,7 +9,7 @@ use super::storage_classes::{StorageClasses, class_of};
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// Claims grow only where their class lets them.
+/// The plugin `PersistentVolumeClaimResize`.
 pub(super) struct PersistentVolumeClaimResize(pub StorageClasses);
 
 impl Plugin for PersistentVolumeClaimResize {

@@ -8,7 +8,7 @@ use model::object::{map_mut, text};
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// The namespace of the request, as it is stored.
+/// The namespace of the request.
 pub(super) async fn namespace_of(request: &AdmissionAttributes<'_>) -> Result<Object, Error> {
     let name = request.namespace();
     let missing =
@@ -16,7 +16,7 @@ pub(super) async fn namespace_of(request: &AdmissionAttributes<'_>) -> Result<Ob
     request.look_up("", "namespaces", "", name).await?.ok_or_else(missing)
 }
 
-/// Pods run on the nodes that an annotation of their namespace selects.
+/// The plugin `PodNodeSelector`.
 pub(super) struct PodNodeSelector;
 
 impl Plugin for PodNodeSelector {
@@ -52,7 +52,7 @@ impl Plugin for PodNodeSelector {
     }
 }
 
-/// Reads `a=b,c=d`.
+/// Parses `a=b,c=d`.
 fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     let pairs = text.split(',').filter(|pair| !pair.is_empty()).map(|pair| {
         let (key, value) = pair.split_once('=').ok_or_else(|| format!("invalid selector: {text}"))?;

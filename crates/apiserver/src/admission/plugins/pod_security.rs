@@ -1,4 +1,4 @@
-//! `PodSecurity`: pods keep to what the labels of their namespace ask of them.
+//! `PodSecurity`: enforces the Pod Security Standards by the labels of the namespace.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const LABELS: &str = "pod-security.kubernetes.io/";
 
 pub(super) struct PodSecurity {
     configuration: Configuration,
-    /// The labels that count, of the namespaces that have any.
+    /// The Pod Security labels of namespaces that have any.
     labels: Arc<InformerCache<Object>>,
 }
 
@@ -58,7 +58,7 @@ impl PodSecurity {
         }
     }
 
-    /// Tells who makes a namespace stricter which of its pods would no longer be taken.
+    /// Warns about existing Pods that violate the new standard of a namespace.
     async fn warn_of_pods(&self, request: &AdmissionAttributes<'_>, standard: Standard) -> Result<(), Error> {
         let pods = Resource::new("", "pods");
         let mut pages = Pages::of(&request.call.api.store, pods).within(request.name);

@@ -1,4 +1,5 @@
-//! `PodTolerationRestriction`: adds the tolerations in an annotation of the namespace to its Pods, and checks theirs against a whitelist.
+//! `PodTolerationRestriction`: adds the tolerations in an annotation of the namespace to its Pods, and checks them against
+//! its whitelist.
 
 use kinds::admission::tolerations::{covers, merge};
 use model::error::Error;
@@ -9,7 +10,7 @@ use super::pod_node_selector::namespace_of;
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// Pods tolerate what an annotation of their namespace gives them, and no more than another one allows.
+/// The plugin `PodTolerationRestriction`.
 pub(super) struct PodTolerationRestriction;
 
 impl Plugin for PodTolerationRestriction {

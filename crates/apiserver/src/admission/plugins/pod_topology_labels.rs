@@ -1,4 +1,4 @@
-//! `PodTopologyLabels`: a pod on a node says in which zone and region that is.
+//! `PodTopologyLabels`: copies zone and region of the Node to a Pod that is bound to it.
 
 use model::error::Error;
 use model::object::{map_mut, present, text};

@@ -1,4 +1,4 @@
-//! `Priority`: pods have the priority of their class, or of the default one.
+//! `Priority`: resolves the PriorityClass of a Pod, or the default one.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::admission::informers::{InformerCache, PluginInformer};
 use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// What a pod gets that cannot be put off.
+/// The preemption policy of Pods whose class names none.
 const DEFAULT_POLICY: &str = "PreemptLowerPriority";
 
 struct PriorityClass {
@@ -38,7 +38,7 @@ impl Priority {
         self.0.clone()
     }
 
-    /// Name, value and policy of the class of a pod.
+    /// Name, value and preemption policy of a Pod's class.
     fn class(&self, named: &str) -> Result<(String, i64, Option<String>), String> {
         let classes = self.0.of("").unwrap_or_default();
         let found = if named.is_empty() {
@@ -81,7 +81,7 @@ impl Priority {
     }
 }
 
-/// What a pod got when it was made is kept.
+/// Keeps the priority that a Pod got when it was created.
 fn keep(new: &mut Object, old: &Object) {
     for key in ["priority", "preemptionPolicy"] {
         if let (None, Some(value)) = (present(new, &["spec", key]), present(old, &["spec", key])) {

@@ -1,7 +1,7 @@
-//! `ResourceQuota`: a namespace uses no more than its quotas allow.
+//! `ResourceQuota`: limits the resources of a namespace.
 //!
-//! What an object uses is added to the quota in the transaction that writes the object: neither happens alone, and two objects that
-//! are written at once cannot both take the last place.
+//! The usage of an object is added to the quota in the transaction that writes the object, so concurrent writes cannot exceed
+//! it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -18,13 +18,13 @@ use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, 
 use crate::registry::Object;
 use crate::verbs::{FieldManager, attributes, now, store_error, time};
 
-/// Objects that are never counted: most of them are not stored.
+/// Resources that are never counted; most are not stored.
 const IGNORED: [(&str, &str); 3] = [("", "bindings"), ("", "componentstatuses"), ("", "events")];
 
 pub(super) struct ResourceQuota {
-    /// In which namespaces there are quotas, and what they are called.
+    /// The names of the quotas, by namespace.
     quotas: Arc<InformerCache<()>>,
-    /// Writers to one namespace take turns, so that they need not try again because of each other.
+    /// Serializes writers of one namespace, which would conflict on the quota otherwise.
     turns: Mutex<HashMap<String, Weak<Turn<()>>>>,
 }
 
@@ -83,7 +83,7 @@ impl Plugin for ResourceQuota {
     }
 }
 
-/// A pod is counted again only where it comes to be one that ends by itself, or no longer is.
+/// An update of a Pod matters only if its scope changes, for instance by `activeDeadlineSeconds`.
 fn concerns(request: &AdmissionAttributes<'_>, object: &Object) -> bool {
     let ends = |pod: &Object| present(pod, &["spec", "activeDeadlineSeconds"]).is_some();
     match request.old {

@@ -1,4 +1,4 @@
-//! `RuntimeClass`: pods get what their runtime class costs, and where it can run.
+//! `RuntimeClass`: sets overhead and scheduling constraints of a Pod by its RuntimeClass.
 
 use kinds::admission::tolerations;
 use model::error::{Error, quote};
@@ -71,7 +71,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
         })
 }
 
-/// Gives a pod what its class says.
+/// Sets overhead, node selector and tolerations of the class.
 fn complete(pod: &mut Object, class: &Object) -> Result<(), String> {
     if let Some(fixed) = present(class, &["overhead", "podFixed"]) {
         if present(pod, &["spec", "overhead"]).is_some_and(|given| !is_same(given, fixed)) {
@@ -102,7 +102,7 @@ fn complete(pod: &mut Object, class: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// A pod costs what its class says, and nothing without one.
+/// Checks that the overhead of a Pod is the overhead of its class.
 fn check(overhead: Option<&Value>, fixed: Option<&Value>) -> Result<(), String> {
     match (overhead, fixed) {
         (None, None) => Ok(()),

@@ -9,15 +9,15 @@ use serde_json::Value;
 use crate::admission::informers::{InformerCache, PluginInformer};
 use crate::registry::Object;
 
-/// What plugins know of a storage class.
+/// The cached fields of a StorageClass.
 pub(super) struct StorageClass {
     pub is_default: bool,
-    /// When it was made.
+    /// Its creationTimestamp.
     pub made: String,
     pub grows: bool,
 }
 
-/// The storage classes that there are.
+/// The cached StorageClasses.
 #[derive(Clone)]
 pub(super) struct StorageClasses(pub Arc<InformerCache<StorageClass>>);
 
@@ -40,7 +40,7 @@ impl StorageClasses {
     }
 }
 
-/// The class that a claim names, be it the empty one.
+/// The class of a PersistentVolumeClaim, which may be empty; `None` if unset.
 pub(super) fn class_of(claim: &Object) -> Option<&str> {
     let annotated = present(claim, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
     annotated.or_else(|| present(claim, &["spec", "storageClassName"])).and_then(Value::as_str)

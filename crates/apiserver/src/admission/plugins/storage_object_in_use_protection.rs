@@ -6,7 +6,7 @@ use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, 
 use crate::registry::Object;
 use crate::verbs::metadata_mut;
 
-/// What is in use is not deleted: its finalizer is taken away by a controller.
+/// The plugin `StorageObjectInUseProtection`. A controller removes the finalizer.
 pub(super) struct StorageObjectInUseProtection;
 
 fn protection(target: AdmissionTarget<'_>) -> Option<&'static str> {

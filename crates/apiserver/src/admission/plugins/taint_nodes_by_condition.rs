@@ -8,7 +8,7 @@ use crate::registry::Object;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// A new node is not ready until somebody says that it is.
+/// The plugin `TaintNodesByCondition`.
 pub(super) struct TaintNodesByCondition;
 
 impl Plugin for TaintNodesByCondition {

@@ -1,4 +1,4 @@
-//! What the audit log gets to know of webhooks.
+//! Audit annotations of admission webhooks.
 
 use kinds::audit::Level;
 use serde_json::{Value, json};
@@ -6,33 +6,33 @@ use serde_json::{Value, json};
 use super::hook::Hook;
 use crate::admission::AdmissionAttributes;
 
-/// A webhook in a request.
+/// One webhook call of a request.
 pub(super) struct AuditAnnotations<'a> {
     pub request: &'a AdmissionAttributes<'a>,
     pub hook: &'a Hook,
-    /// Its place among all webhooks.
+    /// Its index in the order of execution.
     pub index: usize,
 }
 
 impl AuditAnnotations<'_> {
-    /// Whether it has changed the object.
+    /// Records whether the webhook changed the object.
     pub fn mutated(&self, is_changed: bool) {
         self.note("mutation", || self.about(&format!(r#""mutated":{is_changed}"#)));
     }
 
-    /// How.
+    /// Records the patch of the webhook.
     pub fn patched(&self, patch: &Value) {
         if self.request.call.trail.level() >= Level::Request {
             self.note("patch", || self.about(&format!(r#""patch":{patch},"patchType":"JSONPatch""#)));
         }
     }
 
-    /// It could not be asked, and the request goes on.
+    /// Records that the call failed and the request was admitted.
     pub fn failed_open(&self, kind: &str) {
         self.note(&format!("failed-open.{kind}"), || self.hook.name.clone());
     }
 
-    /// In the order of Kubernetes, for the log has it as a text.
+    /// A JSON text in the field order of Kubernetes.
     fn about(&self, rest: &str) -> String {
         let [configuration, webhook] = [&self.hook.configuration, &self.hook.name].map(|name| json!(name));
         format!(r#"{{"configuration":{configuration},"webhook":{webhook},{rest}}}"#)

@@ -1,4 +1,4 @@
-//! A webhook as its configuration describes it, ready to be asked.
+//! A webhook of a configuration, compiled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +15,25 @@ use serde_json::{Map, Value};
 use crate::registry::Object;
 use crate::webhook::{Credentials, Services, Webhook, WebhookAddress};
 
-/// How long a webhook may take that says nothing of it.
+/// The default of `timeoutSeconds`.
 const DEFAULT_SECONDS: u64 = 10;
 
 /// One webhook of a configuration.
 pub(super) struct Hook {
-    /// What tells it apart from all others.
+    /// Unique among all webhooks.
     pub id: String,
     /// The name of its configuration.
     pub configuration: String,
     pub name: String,
     pub criteria: Criteria,
     pub conditions: Conditions,
-    /// Whether requests go on that it cannot answer.
+    /// `failurePolicy: Ignore`.
     pub is_optional: bool,
-    /// Whether it does something even if nothing is written.
+    /// Whether it has side effects in a dry run, too.
     pub has_side_effects: bool,
-    /// Whether it is asked once more when others have changed the object after it.
+    /// `reinvocationPolicy: IfNeeded`.
     pub is_reinvoked: bool,
-    /// The version of the documents that it understands.
+    /// The version of AdmissionReview to send; `None` if no listed version is known.
     pub review: Option<&'static str>,
     pub webhook: Result<Webhook, String>,
 }
@@ -79,7 +79,7 @@ impl Hook {
     }
 }
 
-/// The credentials of a user as requests carry them.
+/// The operator's credentials as headers and certificates.
 fn credentials(user: Option<&User>) -> Result<Credentials, String> {
     let Some(user) = user else { return Ok(Credentials::default()) };
     let value = match &user.basic {
@@ -96,7 +96,7 @@ fn credentials(user: Option<&User>) -> Result<Credentials, String> {
     Ok(Credentials { identity, authorization })
 }
 
-/// Policies say the same with other words.
+/// The match criteria, in the form of policies.
 fn criteria(hook: &Object) -> Criteria {
     let mut resources = Map::new();
     for (key, word) in [
@@ -107,7 +107,7 @@ fn criteria(hook: &Object) -> Criteria {
     ] {
         resources.extend(hook.get(key).map(|value| (word.to_owned(), value.clone())));
     }
-    // A policy without rules is about everything, a webhook about nothing.
+    // Without rules a policy matches everything, a webhook nothing.
     let is_empty = hook.get("rules").and_then(Value::as_array).is_none_or(Vec::is_empty);
     if is_empty {
         resources.insert("resourceRules".to_owned(), Value::Array(vec![Value::Object(Map::new())]));

@@ -1,7 +1,7 @@
-//! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: others are asked what they think of a write.
+//! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: send AdmissionReviews to configured webhooks.
 //!
-//! Configurations are followed from the log and compiled when they change. Which webhooks could be about a resource is looked up,
-//! not searched, for each request.
+//! Informers cache the configurations compiled. The webhooks of a resource are looked up in an index, not searched per
+//! request.
 
 mod audit_annotations;
 mod hook;
@@ -32,7 +32,7 @@ use crate::verbs::{metadata_mut, text};
 use crate::webhook::Services;
 
 const GROUP: &str = "admissionregistration.k8s.io";
-/// Nobody is asked about these: who could not be reached any more could not be removed either.
+/// Webhook configurations and policies are exempt: an unreachable webhook could not be removed otherwise.
 const EXEMPT: [&str; 6] = [
     "validatingwebhookconfigurations",
     "mutatingwebhookconfigurations",
@@ -42,23 +42,23 @@ const EXEMPT: [&str; 6] = [
     "mutatingadmissionpolicybindings",
 ];
 
-/// The webhooks of one of the two kinds.
+/// The mutating or the validating webhooks.
 pub(super) struct Webhooks {
     is_mutating: bool,
     configurations: Arc<InformerCache<Vec<Arc<Hook>>>>,
     index: RwLock<Arc<WebhookIndex>>,
 }
 
-/// A webhook whose rules are about a resource.
+/// A webhook whose rules match a resource.
 struct MatchedWebhook {
     hook: Arc<Hook>,
-    /// The type in which it wants to see the objects.
+    /// The type in which the webhook gets the objects.
     served: Arc<Served>,
-    /// Its place among all webhooks.
+    /// Its index in the order of execution.
     index: usize,
 }
 
-/// Which webhooks are about what, as of some configurations and some resource types. It fills as it is asked.
+/// The webhooks by resource, for one state of configurations and resource types. Filled on demand.
 #[derive(Default)]
 struct WebhookIndex {
     configurations: CachedObjects<Vec<Arc<Hook>>>,
@@ -66,10 +66,10 @@ struct WebhookIndex {
     found: Mutex<HashMap<RuleKey, Arc<[MatchedWebhook]>>>,
 }
 
-/// What rules look at: a type, a part of it, an operation.
+/// The index key: type, resource, subresource, operation.
 type RuleKey = (u32, Resource, String, Operation);
 
-/// One question to a webhook.
+/// The data of one call.
 pub(super) struct WebhookCall<'a> {
     /// The type of the resource.
     served: &'a Served,
@@ -79,16 +79,16 @@ pub(super) struct WebhookCall<'a> {
     old: Value,
 }
 
-/// Why a webhook did not let a request pass.
+/// The reason why a webhook did not admit a request.
 enum WebhookFailure {
-    /// It could not be asked, or its answer is none.
+    /// The call failed, or the response is invalid.
     Failed(String),
-    /// It said no, or what it said cannot be done.
+    /// The webhook denied the request, or its patch cannot be applied.
     Decided(Error),
 }
 
 impl Webhooks {
-    /// With the credentials with which an operator wants webhooks to be called.
+    /// `users` has the operator's credentials for webhooks.
     pub fn new(is_mutating: bool, services: &Services, users: Users) -> Self {
         let plural = if is_mutating { EXEMPT[1] } else { EXEMPT[0] };
         let services = services.clone();
@@ -102,7 +102,7 @@ impl Webhooks {
         self.configurations.clone()
     }
 
-    /// The webhooks whose rules are about a request, in their order.
+    /// The webhooks whose rules match a request, in their order.
     fn find(&self, request: &AdmissionAttributes<'_>) -> Option<Arc<[MatchedWebhook]>> {
         let configurations = self.configurations.of("")?;
         let registry = request.call.api.registry();
@@ -124,7 +124,7 @@ impl Webhooks {
     }
 }
 
-/// The webhooks whose rules are about a resource.
+/// Evaluates the rules of all webhooks for a resource.
 fn matching(
     configurations: &CachedObjects<Vec<Arc<Hook>>>,
     request: &AdmissionAttributes<'_>,
@@ -180,7 +180,7 @@ impl Plugin for Webhooks {
     }
 }
 
-/// Asks one webhook after the other; each sees what those before it made of the object.
+/// Calls one webhook after the other; each gets the object of the one before.
 async fn mutate(
     request: &AdmissionAttributes<'_>,
     found: Arc<[MatchedWebhook]>,
@@ -227,7 +227,7 @@ async fn mutate(
     Ok(())
 }
 
-/// Asks all at once.
+/// Calls all webhooks concurrently.
 async fn validate(
     request: &AdmissionAttributes<'_>,
     found: Arc<[MatchedWebhook]>,
@@ -252,7 +252,7 @@ async fn validate(
     join_all(answers).await.into_iter().collect()
 }
 
-/// Whether a webhook whose rules are about the resource is about this request, too.
+/// Evaluates the selectors and match conditions of a webhook for a request.
 async fn is_called(
     policy_request: &PolicyRequest<'_, '_>,
     hook: &Hook,
@@ -286,7 +286,7 @@ async fn is_called(
     held.map_err(|message| request.forbidden(object, message))
 }
 
-/// The labels by which namespaces are selected. A namespace that is written has those that it shall have.
+/// The labels for the namespace selector. A Namespace that is written is matched by its new labels.
 async fn namespace_labels<'f>(
     policy_request: &'f PolicyRequest<'_, '_>,
     object: Option<&'f Object>,
@@ -304,14 +304,14 @@ async fn namespace_labels<'f>(
     Ok(namespace.get("metadata").and_then(|metadata| metadata.get("labels")).and_then(Value::as_object))
 }
 
-/// What a webhook gets to see.
+/// Converts the objects to the version that a webhook gets.
 async fn ask<'a>(
     request: &'a AdmissionAttributes<'_>,
     served: &'a Served,
     object: Option<&Object>,
     is_final: bool,
 ) -> Result<WebhookCall<'a>, Error> {
-    // A part of an object has a type of its own, of which there is one version.
+    // A subresource object has one type in every version of its parent.
     let is_part = !std::ptr::eq(request.shown, &*request.call.resource_type);
     let shown = if is_part { request.shown } else { served };
     let mut webhook_call = WebhookCall { served, shown, object: Value::Null, old: Value::Null };
@@ -354,7 +354,7 @@ async fn call(
     let answer = review::read(&answer, &uid, version, is_mutating).map_err(WebhookFailure::Failed)?;
     for (key, value) in &answer.annotations {
         let key = format!("{}/{key}", hook.name);
-        // What is no name of an annotation is none.
+        // Kubernetes drops annotations whose keys are invalid.
         if names::qualified_name(&key).is_empty() {
             request.annotate(&key, || value.as_str().unwrap_or_default().to_owned());
         }
@@ -367,7 +367,7 @@ async fn call(
     }
 }
 
-/// A webhook that cannot be asked lets requests pass, or does not.
+/// Applies the failure policy.
 fn pass(hook: &Hook, refused: WebhookFailure, note: impl FnOnce()) -> Result<(), Error> {
     match refused {
         WebhookFailure::Decided(error) => Err(error),
@@ -375,7 +375,7 @@ fn pass(hook: &Hook, refused: WebhookFailure, note: impl FnOnce()) -> Result<(),
             tracing::warn!(
                 webhook = hook.name,
                 reason,
-                "a webhook could not be webhook_call; the request goes on"
+                "cannot call an admission webhook; admitting the request by its failure policy"
             );
             note();
             Ok(())
@@ -386,7 +386,7 @@ fn pass(hook: &Hook, refused: WebhookFailure, note: impl FnOnce()) -> Result<(),
     }
 }
 
-/// Makes of the object what a webhook says; true if that is something else.
+/// Applies the patch of a webhook; true if the object changed.
 async fn apply(
     request: &AdmissionAttributes<'_>,
     hook: &Hook,

@@ -1,4 +1,4 @@
-//! The documents that are sent to webhooks, and what comes back.
+//! AdmissionReviews: requests and responses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use super::WebhookCall;
 use crate::admission::AdmissionAttributes;
 use crate::registry::Served;
 
-/// What a webhook is asked: its document.
+/// The AdmissionReview for a webhook.
 pub(super) fn document(
     request: &AdmissionAttributes<'_>,
     webhook_call: &WebhookCall<'_>,
@@ -33,7 +33,7 @@ pub(super) fn document(
         "dryRun": request.dry_run,
         "options": request.options(),
     });
-    // A name that was generated is known by the second time that webhooks are asked.
+    // A generated name is known by the second round.
     let given = webhook_call.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
     let texts = [
         ("subResource", request.subresource()),
@@ -59,7 +59,7 @@ fn user(request: &AdmissionAttributes<'_>) -> Value {
     Value::Object(user)
 }
 
-/// What a webhook said.
+/// The response of a webhook.
 pub(super) struct ReviewResponse {
     pub allowed: bool,
     pub patch: Option<Value>,
@@ -68,10 +68,10 @@ pub(super) struct ReviewResponse {
     pub annotations: Map<String, Value>,
 }
 
-/// Reads an answer.
+/// Parses an AdmissionReview response.
 ///
 /// # Errors
-/// What is wrong with it, in the words of Kubernetes.
+/// Kubernetes' message for an invalid response.
 pub(super) fn read(
     bytes: &[u8],
     uid: &str,
@@ -140,7 +140,7 @@ fn patch(response: &Value, version: &str, is_mutating: bool) -> Result<Option<Va
     Ok(Some(patch).filter(|patch| patch.as_array().is_none_or(|steps| !steps.is_empty())))
 }
 
-/// The refusal of a webhook.
+/// The error of a denial.
 pub(super) fn denied(name: &str, result: &Value) -> Error {
     let text = |key: &str| text_in(result, key);
     let by = format!("admission webhook {} denied the request", quote(name));

@@ -1,4 +1,4 @@
-//! Objects that a webhook has changed, in the version of the request.
+//! Conversion of objects that a webhook changed back to the version of the request.
 
 use model::Revision;
 use model::error::Error;
@@ -8,7 +8,7 @@ use crate::admission::AdmissionAttributes;
 use crate::registry::{Object, Served};
 use crate::verbs::{metadata_mut, text};
 
-/// An object of a version as it stands in the request.
+/// Converts an object from the version of the webhook to that of the request.
 pub(super) async fn taken(
     request: &AdmissionAttributes<'_>,
     object: Value,
@@ -36,7 +36,7 @@ fn is_other(request: &AdmissionAttributes<'_>, served: &Served) -> bool {
     (&served.group, &served.version) != (&of.group, &of.version) && served.resource == of.resource
 }
 
-/// What a patch makes has the revision that it was made of, and so has all that will be written, though nobody names it.
+/// Sets the resourceVersion that Kubernetes shows to webhooks after a patch.
 pub(super) fn set_revision(request: &AdmissionAttributes<'_>, object: &mut Object, is_final: bool) {
     if let Some(old) = request.old.filter(|_| is_final || request.call.is_patch())
         && text(object, "resourceVersion").is_empty()

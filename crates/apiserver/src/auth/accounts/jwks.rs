@@ -1,4 +1,4 @@
-//! What others need to check tokens by themselves.
+//! The OIDC discovery document and the JWKS, by which other servers verify tokens.
 
 use process::signing::KeyNumbers;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::Accounts;
 use super::jwt::encode;
 
 impl Accounts {
-    /// The keys, as `/openid/v1/jwks` shows them.
+    /// The document of `/openid/v1/jwks`.
     pub fn key_set(&self) -> Value {
         let keyring = self.keyring();
         let keys = keyring.verifying().iter().filter_map(|key| {
@@ -24,7 +24,7 @@ impl Accounts {
         json!({"keys": keys.collect::<Vec<_>>()})
     }
 
-    /// Who issues tokens and where its keys are, as `/.well-known/openid-configuration` shows it.
+    /// The document of `/.well-known/openid-configuration`.
     pub fn discovery(&self) -> Value {
         let mut algorithms: Vec<String> =
             self.keyring().verifying().iter().map(|key| key.algorithm().to_string()).collect();

@@ -1,10 +1,10 @@
-//! What a token says, and how it is written down.
+//! The claims of service account tokens, and the JWT encoding.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-/// What a token says, in the order in which Kubernetes writes it.
+/// The claims, in the order of Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Claims {
     #[serde(default, skip_serializing_if = "Audience::is_empty")]
@@ -54,7 +54,7 @@ impl Audience {
     }
 }
 
-/// Whose token it is, and what it ends with.
+/// The private claims: the account and the objects that the token is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Bound {
     #[serde(default)]
@@ -71,7 +71,7 @@ pub(crate) struct Bound {
     pub warnafter: Option<i64>,
 }
 
-/// One object, and no later one of the same name.
+/// A reference by name and uid.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Reference {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -80,7 +80,7 @@ pub(crate) struct Reference {
     pub uid: String,
 }
 
-/// What tokens in secrets say.
+/// The claims of legacy tokens in Secrets.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Legacy {
     #[serde(default, rename = "kubernetes.io/serviceaccount/service-account.name")]
@@ -93,11 +93,11 @@ pub(crate) struct Legacy {
     pub namespace: String,
 }
 
-/// A token taken apart; nothing of it is checked yet.
+/// A parsed token; nothing is verified.
 pub(super) struct Parsed<'a> {
     pub claims: Claims,
     pub algorithm: String,
-    /// The name of the key; empty where it says none.
+    /// The key ID; empty if absent.
     pub key: String,
     pub signed: &'a str,
     pub signature: Vec<u8>,
@@ -110,7 +110,7 @@ struct Header {
     kid: String,
 }
 
-/// Takes a token apart; `None` if it is none of the kind.
+/// Parses a JWT; `None` if it is none.
 pub(super) fn parse(token: &str) -> Option<Parsed<'_>> {
     let (signed, signature) = token.rsplit_once('.')?;
     let (header, payload) = signed.split_once('.')?;
@@ -121,7 +121,7 @@ pub(super) fn parse(token: &str) -> Option<Parsed<'_>> {
     Some(Parsed { claims, algorithm: header.alg, key: header.kid, signed, signature })
 }
 
-/// A part of a token.
+/// The base64url encoding of JWT segments.
 pub(super) fn encode(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }

@@ -1,4 +1,5 @@
-//! Tokens that are kept in secrets: since when their use is noted, and on which day each was used last.
+//! Legacy token tracking: the ConfigMap `kube-apiserver-legacy-service-account-token-tracking`, and the last-used label of
+//! token Secrets.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -21,14 +22,14 @@ use crate::verbs::store_error;
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
-/// How often the note since when may be made: servers that want it and others that do not shall not fight.
+/// The least time between two writes of the ConfigMap, in case another server deletes it.
 const BETWEEN_WRITES: Duration = Duration::from_secs(30 * 60);
-/// How long to wait before something is tried again that failed.
+/// Delay before a retry.
 const PAUSE: Duration = Duration::from_secs(5);
-/// TokenUses that wait to be noted. What is too much is noted with the next use.
+/// Queued uses. A use beyond that is recorded with the next one.
 const WAITING: usize = 64;
 
-/// A token was used.
+/// The use of a legacy token.
 pub(crate) struct TokenUse {
     namespace: String,
     secret: String,
@@ -36,10 +37,10 @@ pub(crate) struct TokenUse {
     day: String,
 }
 
-/// Takes down which tokens were used.
+/// Queues the uses of legacy tokens.
 pub(super) struct LastUseRecorder(mpsc::Sender<TokenUse>);
 
-/// What is taken down.
+/// The queue of token uses.
 pub(crate) type TokenUses = mpsc::Receiver<TokenUse>;
 
 impl LastUseRecorder {
@@ -48,11 +49,11 @@ impl LastUseRecorder {
         (Self(sender), uses)
     }
 
-    /// Takes down that the token of a secret was used now, unless that is known of this day.
+    /// Records the use of a token Secret, unless its label has the current day.
     pub(super) fn note(&self, namespace: &str, secret: &str, uid: &str, known: Option<&str>, now: Timestamp) {
         let Some(day) = new_day(known, now) else { return };
         let (namespace, secret, uid) = (namespace.to_owned(), secret.to_owned(), uid.to_owned());
-        // If nobody can take it down now, the next use will be.
+        // If the queue is full, the next use is recorded.
         let _ = self.0.try_send(TokenUse { namespace, secret, uid, day });
     }
 }
@@ -61,7 +62,7 @@ fn day(time: Timestamp) -> Date {
     time.to_zoned(TimeZone::UTC).date()
 }
 
-/// The day to note. None where it is known; tomorrow is known to a server whose clock is ahead.
+/// The day to record; `None` if the label has it, or has tomorrow by a clock that is ahead.
 fn new_day(known: Option<&str>, now: Timestamp) -> Option<String> {
     let today = day(now);
     let tomorrow = today.checked_add(1.day()).unwrap_or(today);
@@ -69,7 +70,7 @@ fn new_day(known: Option<&str>, now: Timestamp) -> Option<String> {
     (!is_known(today) && !is_known(tomorrow)).then(|| today.to_string())
 }
 
-/// What is wrong with the note since when uses are noted.
+/// The state of the ConfigMap.
 #[derive(Debug, PartialEq, Eq)]
 enum ConfigMapProblem {
     Nothing,
@@ -87,18 +88,18 @@ fn problem_of(map: Option<&Value>) -> ConfigMapProblem {
     }
 }
 
-/// Whether a server has what this is about.
+/// Whether the server serves ConfigMaps and Secrets.
 pub(crate) fn is_served(api: &ApiServer) -> bool {
     let registry = api.registry();
     ["configmaps", "secrets", "namespaces"].iter().all(|plural| registry.find("", "v1", plural).is_some())
 }
 
-/// Makes the first note since when uses are noted. A server that cannot is complete without.
+/// Writes the ConfigMap during bootstrap. A failure is logged: the controller retries.
 pub(crate) async fn begin(api: &ApiServer) {
     if is_served(api)
         && let Err(error) = reconcile(api, true).await
     {
-        tracing::warn!(%error, "that the use of tokens is noted cannot be noted yet");
+        tracing::warn!(%error, "cannot write the ConfigMap {NAMESPACE}/{NAME} during bootstrap; retrying later");
     }
 }
 
@@ -106,7 +107,7 @@ fn key() -> ObjectKey {
     ObjectKey::new(&Resource::new("", "configmaps"), NAMESPACE, NAME)
 }
 
-/// Makes the note since when uses are noted, if it may be made now and is not right. Says whether it is missing.
+/// Writes the ConfigMap if it is missing or invalid and a write is due. Returns whether it is missing.
 async fn reconcile(api: &ApiServer, may_make: bool) -> Result<bool, Error> {
     let found = api.store.get(&key(), None).await.map_err(store_error)?;
     let map: Option<Value> = found.as_ref().and_then(|found| serde_json::from_slice(&found.value).ok());
@@ -129,7 +130,7 @@ async fn reconcile(api: &ApiServer, may_make: bool) -> Result<bool, Error> {
     Ok(lack == ConfigMapProblem::All && !may_make)
 }
 
-/// Somebody else may have been faster.
+/// Accepts conflicts: another server may have written the ConfigMap.
 fn expect(code: u16, path: &str) -> Result<(), Error> {
     match code {
         200 | 201 | 404 | 409 => Ok(()),
@@ -137,8 +138,7 @@ fn expect(code: u16, path: &str) -> Result<(), Error> {
     }
 }
 
-/// Keeps the note since when, and writes down what is used, until it is dropped. Whoever else does the same at the same time, on
-/// another server, does no harm.
+/// Maintains the ConfigMap and records token uses until dropped. Several servers may do so concurrently.
 pub(crate) async fn run(server: Weak<ServerState>, mut uses: TokenUses) {
     let mut next_note = Instant::now() + BETWEEN_WRITES;
     let Some((store, informers)) = server.upgrade().map(|state| state.store_and_informers()) else { return };
@@ -178,7 +178,7 @@ async fn record(api: &ApiServer, TokenUse { namespace, secret, uid, day }: &Toke
     let patch = json!({"metadata": {"uid": uid, "labels": labels}});
     let written = loopback::request(api, Method::PATCH, &path, patch.to_string()).await;
     if let Err(error) = written.and_then(|code| expect(code, &path)) {
-        tracing::warn!(%error, "the last use of a token cannot be noted");
+        tracing::warn!(%error, "cannot record the last use of a legacy token");
     }
 }
 

@@ -1,7 +1,6 @@
-//! Tokens whose signature was checked before, so that it is not checked for each request.
+//! A cache of verified token signatures.
 //!
-//! Nothing else of a token is believed without a look: neither its times nor what it is bound to. Keys that are replaced take what they
-//! verified with them.
+//! Lifetimes and bound objects are checked for each request. Replacing the keys drops the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +9,10 @@ use ring::digest::SHA256;
 
 use super::jwt::Claims;
 
-/// Tokens of one generation. Of two generations the older one goes when the younger one is full.
+/// Tokens of a generation. When the younger generation is full, the older one is dropped.
 const GENERATION: usize = 2048;
 
-/// What stands for a token: nobody finds a token by it.
+/// A digest that does not reveal the token.
 pub(super) type TokenDigest = [u8; 32];
 
 /// The digest of a token.
@@ -21,7 +20,7 @@ pub(super) fn digest(token: &str) -> TokenDigest {
     ring::digest::digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// What the tokens say that were checked.
+/// The claims of verified tokens.
 #[derive(Default)]
 pub(super) struct SignatureCache(Mutex<Generations>);
 
@@ -32,7 +31,7 @@ struct Generations {
 }
 
 impl SignatureCache {
-    /// What a token says, if it was checked not long ago.
+    /// The claims of a token that was verified recently.
     pub fn get(&self, digest: &TokenDigest) -> Option<Arc<Claims>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(claims) = known.young.get(digest) {
@@ -43,7 +42,7 @@ impl SignatureCache {
         Some(claims)
     }
 
-    /// Remembers what a token says that was checked.
+    /// Adds the claims of a verified token.
     pub fn add(&self, digest: TokenDigest, claims: Arc<Claims>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(digest, claims);
     }

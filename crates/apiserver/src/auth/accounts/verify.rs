@@ -1,4 +1,4 @@
-//! Whom a token stands for: its signature, its times, its audiences, and whether all that it names is still there.
+//! Verification of tokens: signature, lifetime, audiences, and existence of the account and the bound objects.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::jwt::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
 use super::{Accounts, Identity, account_of, signature_cache};
 use crate::warnings::Warnings;
 
-/// The issuer of tokens that are kept in secrets.
+/// The issuer of legacy tokens.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
-/// How far clocks may be apart, in seconds.
+/// Accepted clock skew in seconds.
 const LEEWAY: i64 = 60;
 const AUTO_GENERATED: &str = "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.";
 const INVALIDATED: &str = "service account token has been invalidated";
 
-/// As much of an object as has to be known.
+/// The fields of a stored object that verification needs.
 #[derive(Default, Deserialize)]
 struct StoredObject {
     #[serde(default)]
@@ -59,7 +59,7 @@ struct Data {
     token: Option<String>,
 }
 
-/// An object that a token names.
+/// An object that a token references.
 struct ReferencedObject {
     uid: String,
     known: StoredObject,
@@ -68,13 +68,13 @@ struct ReferencedObject {
 impl ReferencedObject {
     fn ended_before(&self, moment: i64) -> bool {
         let time = self.known.metadata.deletion_timestamp.as_deref();
-        // What cannot be read has ended.
+        // A timestamp that cannot be parsed counts as passed.
         time.is_some_and(|time| time.parse::<Timestamp>().map_or(true, |time| time.as_second() < moment))
     }
 }
 
 impl Accounts {
-    /// Whom a token stands for and which of the wanted audiences it is for. `None`: it is none of ours. `Err`: it is bad.
+    /// The identity of a token and its accepted audiences. `None`: the token has another issuer. `Err`: it is invalid.
     pub async fn verify(
         &self,
         token: &str,
@@ -102,7 +102,7 @@ impl Accounts {
         Ok(Some((identity, audiences)))
     }
 
-    /// What a token says, if one of our issuers has signed it. `None`: it is none of ours.
+    /// The claims of a token with a valid signature. `None`: the token has another issuer.
     fn signed(&self, token: &str) -> Result<Option<Arc<Claims>>, String> {
         let (digest, keyring) = (signature_cache::digest(token), self.keyring());
         if let Some(claims) = keyring.signatures.get(&digest) {
@@ -178,7 +178,7 @@ impl Accounts {
         if found.ended_before(now - LEEWAY) { Err(INVALIDATED.to_owned()) } else { Ok(()) }
     }
 
-    /// A token that is kept in a secret.
+    /// Verifies a legacy token.
     async fn of_secret(
         &self,
         token: &str,
@@ -280,7 +280,7 @@ fn check_times(claims: &Claims, now: i64) -> Result<(), String> {
     Err(format!("service account token {problem}"))
 }
 
-/// A list as Go shows it.
+/// A list in Go's format.
 fn go(list: &[String]) -> String {
     let quoted: Vec<String> = list.iter().map(|text| model::error::quote(text)).collect();
     format!("[{}]", quoted.join(" "))

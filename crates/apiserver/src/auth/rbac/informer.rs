@@ -1,4 +1,4 @@
-//! The RBAC index: keeps the rules as the stored roles and bindings say.
+//! The RBAC informers: keep the rules of the authorizer current.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use store::{Event, EventKind, Store, Stored};
 use super::{Rbac, RbacKind};
 use crate::informer::{Index, Informer};
 
-/// Reads all rules from the store, and gives what follows them until it is dropped.
+/// Lists all roles and bindings, and returns the task that watches them until dropped.
 pub(crate) async fn start_informers(
     store: Store,
     rbac: Arc<Rbac>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let mut following = Vec::new();
-    // One after the other: each that reads beside another needs a connection of its own.
+    // One after the other: each concurrent list needs a database connection.
     for kind in RbacKind::ALL {
         let (index, position) = (RbacIndex { rbac: rbac.clone(), kind }, rbac.position(kind).clone());
         following.push(Informer::new(kind.resource(), index, position).start_patiently(&store).await);
@@ -26,7 +26,7 @@ pub(crate) async fn start_informers(
     }
 }
 
-/// The rules of one kind.
+/// The index of one kind.
 struct RbacIndex {
     rbac: Arc<Rbac>,
     kind: RbacKind,
@@ -57,11 +57,11 @@ impl Index for RbacIndex {
     }
 }
 
-/// An object that cannot be read grants nothing to anybody.
+/// A role or binding that cannot be parsed grants nothing.
 fn put(rules: &mut Rules, kind: RbacKind, key: &ObjectKey, value: Option<&[u8]>) {
     let ObjectKey { namespace, name, .. } = key;
     let unreadable =
-        |error: serde_json::Error| tracing::error!(%key, %error, "a stored object cannot be read");
+        |error: serde_json::Error| tracing::error!(%key, %error, "cannot parse a stored role or binding");
     if kind.is_binding() {
         let binding = value.and_then(|value| serde_json::from_slice(value).map_err(unreadable).ok());
         rules.set_binding(namespace, name, binding);

@@ -1,4 +1,4 @@
-//! Authorization by roles and bindings: the rules in memory, and the task that keeps them as the stored objects say.
+//! The RBAC authorizer: an index of roles and bindings that informers keep current.
 
 mod informer;
 
@@ -14,7 +14,7 @@ use super::{Authorizer, AuthorizerAttributes, Decision, Identity, Rules};
 use crate::informer::Position;
 use crate::registry::ResourceType;
 
-/// What the rules are read from.
+/// The kinds of RBAC objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RbacKind {
     Roles,
@@ -41,7 +41,7 @@ impl RbacKind {
         }
     }
 
-    /// As the store names it.
+    /// The resource in the store.
     pub fn resource(self) -> Resource {
         Resource::new(GROUP, self.plural())
     }
@@ -55,7 +55,7 @@ impl RbacKind {
     }
 }
 
-/// The rules as they are now, and up to which revision they follow each kind.
+/// The current rules, and the position of each informer.
 #[derive(Default)]
 pub(crate) struct Rbac {
     index: RwLock<Index>,
@@ -63,7 +63,7 @@ pub(crate) struct Rbac {
 }
 
 impl Rbac {
-    /// With these rules, whatever is stored.
+    /// With fixed rules, for servers without RBAC objects.
     pub fn fixed(index: Index) -> Self {
         Self { index: RwLock::new(index), ..Self::default() }
     }
@@ -76,7 +76,7 @@ impl Rbac {
         self.index.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of the informer of a kind.
+    /// The position of the informer of a kind.
     pub fn position(&self, kind: RbacKind) -> &Position {
         &self.positions[kind as usize]
     }
@@ -107,7 +107,7 @@ impl Authorizer for Rbac {
     }
 }
 
-/// A caller as the rules see them.
+/// A caller as RBAC rules see it.
 pub(crate) fn of(caller: &Identity) -> Caller<'_> {
     Caller { name: &caller.name, groups: &caller.groups }
 }

@@ -1,11 +1,11 @@
-//! The v2 document, in the form of gnostic's `openapi.v2.Document`, which older clients ask for.
+//! The v2 document as gnostic's `openapi.v2.Document`, which older clients request.
 
 use serde_json::Value;
 
 use super::{Message, any, fields, items};
 use crate::openapi::document::Document;
 
-/// The whole of a document.
+/// Encodes a document.
 pub fn document(document: Document) -> Vec<u8> {
     let mut message = Message::default();
     message.bytes(1, b"2.0");
@@ -60,7 +60,7 @@ fn operation(value: &Value) -> Message {
     message
 }
 
-/// A parameter is wrapped once for not being a reference, and again for its place.
+/// A parameter is wrapped in two oneofs: not a reference, and its location.
 fn parameter(value: &Value) -> Message {
     let mut message = Message::default();
     let tags = match value["in"].as_str() {
@@ -84,7 +84,7 @@ fn parameter(value: &Value) -> Message {
     Message::of(1, &Message::of(2, &Message::of(tags.wrapper, &message)))
 }
 
-/// The tags in which parameters of the path and of the query differ.
+/// The tags that differ between path and query parameters.
 struct ParameterTags {
     wrapper: u32,
     kind: u32,

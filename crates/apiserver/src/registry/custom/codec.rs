@@ -1,4 +1,4 @@
-//! From stored bytes to an object of a version, and back.
+//! Decoding of stored custom objects into a version, and encoding.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::version::{CrdVersion, Version};
 use crate::registry::Object;
 
 impl CrdVersion {
-    /// Whether stored bytes are as this version shows them, but for the version in front.
+    /// Whether stored bytes need no conversion for this version, except its name.
     pub fn fits(&self, stored: &[u8], revision: Revision) -> bool {
         let (version, _) = split_version(stored);
         let own = self.version();
@@ -25,19 +25,19 @@ impl CrdVersion {
             && (version == own.api_version || self.versions.find(version).is_some_and(is_alike))
     }
 
-    /// A stored object as this version has it: in the shape that its CRD asks for by now.
+    /// Decodes a stored object into this version and the current schema.
     pub(crate) async fn open(&self, stored: &[u8], revision: Revision) -> Result<Object, Error> {
         let (source, object) = self.parse(stored, revision)?;
         let mut converted = self.convert(source, self.version(), vec![object]).await?;
         Ok(converted.pop().unwrap_or_default())
     }
 
-    /// As [`CrdVersion::open`], as bytes.
+    /// Like [`CrdVersion::open`], as bytes.
     pub(crate) async fn opened(&self, stored: &Bytes, revision: Revision) -> Result<Bytes, Error> {
         Ok(encoded(&self.open(stored, revision).await?))
     }
 
-    /// As [`CrdVersion::opened`], for all that need it: what is stored in the same version is converted at once.
+    /// Like [`CrdVersion::opened`] for many: objects stored in the same version are converted in one call.
     pub(crate) async fn open_all(&self, items: &mut [Stored]) -> Result<(), Error> {
         for source in &self.versions.all {
             let mut positions = Vec::new();
@@ -58,7 +58,7 @@ impl CrdVersion {
         Ok(())
     }
 
-    /// An object of this version as it is stored, with these managers: in the storage version, which stands in front.
+    /// Encodes an object of this version in the storage version, with these managedFields.
     pub(crate) async fn sealed(
         &self,
         object: &Object,
@@ -69,16 +69,16 @@ impl CrdVersion {
             return Ok(Encoded::of_version(&storage.api_version, object, managed_fields));
         }
         let mut converted = self.convert(self.version(), storage, vec![object.clone()]).await?;
-        // What is stored is complete, so that it can be read without a look at the schema.
+        // Stored objects have all defaults, so that reads do not need the schema.
         converted.iter_mut().for_each(|object| storage.schema.structural().default(object));
         let empty = Object::new();
         Ok(Encoded::of_version(&storage.api_version, converted.first().unwrap_or(&empty), managed_fields))
     }
 
-    /// An object of this version as it is read once it is stored: a status that the write has dropped has its default.
+    /// The object as it reads after the write: a status that the write dropped has its default.
     pub(crate) fn completed<'a>(&self, object: &'a Object) -> Cow<'a, Object> {
         let version = self.version();
-        // What is stored in another version is completed when it is converted.
+        // Other versions get their defaults in the conversion.
         let is_stored_as_is = version.has_status && self.versions.storage().name == version.name;
         let status = || self.structural().root().field("status");
         if !is_stored_as_is
@@ -92,12 +92,12 @@ impl CrdVersion {
         Cow::Owned(completed)
     }
 
-    /// The version that an object is stored in, and the object as the schema of that version wants it.
+    /// Parses a stored object, and returns the version that it is stored in.
     fn parse(&self, stored: &[u8], revision: Revision) -> Result<(&Version, Object), Error> {
         let (version, _) = split_version(stored);
         let source = self.versions.find(version).unwrap_or_else(|| self.version());
         let mut object: Object = serde_json::from_slice(stored).map_err(|error| {
-            tracing::error!(%error, "a stored object cannot be read");
+            tracing::error!(%error, "cannot parse a stored custom object");
             Error::Internal { message: "a stored object cannot be read".to_owned() }
         })?;
         object.remove("apiVersion");

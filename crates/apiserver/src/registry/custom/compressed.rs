@@ -1,4 +1,4 @@
-//! Long texts that are seldom read: schemas are mostly prose and repetition, of which little is left when they are packed.
+//! Compressed text: schemas are large, repetitive and seldom read.
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
@@ -7,17 +7,17 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-/// Shorter texts are kept as they are.
+/// Shorter text is not compressed.
 const WORTH_IT: usize = 8 * 1024;
 
-/// A text, packed if it is long.
+/// A text, compressed if it is long.
 pub(super) enum Compressed {
     Plain(Box<[u8]>),
     Deflated { bytes: Box<[u8]>, length: usize },
 }
 
 impl Compressed {
-    /// Packs a text.
+    /// Compresses a text.
     pub fn new(text: &[u8]) -> Self {
         if text.len() < WORTH_IT {
             return Self::Plain(text.into());
@@ -28,7 +28,7 @@ impl Compressed {
         Self::Deflated { bytes: bytes.into(), length: text.len() }
     }
 
-    /// The text.
+    /// The original text.
     pub fn text(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Plain(text) => Cow::Borrowed(text),

@@ -1,4 +1,4 @@
-//! A CRD: from a stored object to the types that are served because of it.
+//! A CRD: from the stored object to the types that it serves.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use crate::registry::{Object, ResourceType, Served, StoredAs, Subresource};
 use crate::request::verb::{Verb, Verbs};
 use crate::webhook::Services;
 
-/// A CRD as it was read from the store, before anything is made of it.
+/// A parsed CRD, before its types are built.
 pub(crate) struct ParsedCrd {
     pub group: Arc<str>,
     pub plural: Arc<str>,
     pub uid: Uid,
     pub revision: Revision,
     pub object: Object,
-    /// Where its webhook is, if that is a service.
+    /// Resolves the Service of its conversion webhook.
     pub services: Services,
 }
 
 impl ParsedCrd {
-    /// `None` for what is no CRD: the rules of the kind let none such in.
+    /// `None` if the object is invalid, which validation prevents.
     pub fn new(uid: Uid, revision: Revision, value: &[u8], services: &Services) -> Option<Self> {
         let object: Object = serde_json::from_slice(value).ok()?;
         let spec = object.get("spec")?;
@@ -49,7 +49,7 @@ impl ParsedCrd {
     }
 }
 
-/// What a CRD must still be when an object of its types is written: an object that was shaped by an older one is not.
+/// The state of a CRD that a write of its objects requires: an object shaped by an older schema must not be stored.
 pub(crate) fn state(crd: &Object) -> String {
     let metadata = crd.get("metadata").unwrap_or(&Value::Null);
     let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();
@@ -57,35 +57,35 @@ pub(crate) fn state(crd: &Object) -> String {
     format!("{generation}{ending}")
 }
 
-/// A CRD that the server acts on.
+/// A CRD with its types.
 pub struct Crd {
     /// The group of its types.
     pub group: Arc<str>,
     /// The plural name of its types.
     pub plural: Arc<str>,
-    /// The names that are its own by now: `status.acceptedNames`.
+    /// `status.acceptedNames`.
     pub accepted_names: Value,
-    /// One life of its name.
+    /// The uid of the object.
     pub uid: Uid,
-    /// The revision that it was read from.
+    /// The revision of the object.
     pub revision: Revision,
-    /// What a write of its objects requires of it.
+    /// The state that a write of its objects requires.
     pub state: String,
-    /// Whether it is on its way out: objects go, and none come.
+    /// Whether it is terminating: no objects are created.
     pub is_ending: bool,
-    /// Whether it waits for the end of its objects.
+    /// Whether it has the cleanup finalizer and waits for the deletion of its objects.
     pub is_held: bool,
-    /// Whether all names that it asks for are its own.
+    /// Whether all of its names are accepted.
     pub has_all_names: bool,
-    /// What its types share.
+    /// The versions that its types share.
     pub versions: Arc<Versions>,
-    /// Stands for the whole spec.
+    /// A digest of the spec.
     spec: Vec<u8>,
     types: Vec<Arc<Served>>,
 }
 
 impl Crd {
-    /// Makes the types of a CRD; those of the one that was known before stay as long as nothing about them changed.
+    /// Builds the types of a CRD. Types of the previous CRD are reused if nothing about them changed.
     pub(crate) fn new(read: ParsedCrd, known: Option<&Self>, views: &mut u32) -> Self {
         let spec = encoded(read.object.get("spec").unwrap_or(&Value::Null));
         let spec = digest(&SHA256, &spec).as_ref().to_vec();
@@ -134,17 +134,17 @@ impl Crd {
         }
     }
 
-    /// Where it is stored.
+    /// Its key in the store.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(&Resource::new("apiextensions.k8s.io", "customresourcedefinitions"), "", &self.name())
     }
 
-    /// The name that it has as an object.
+    /// Its object name.
     pub fn name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// The types that are served because of it.
+    /// Its served types.
     pub fn types(&self) -> impl Iterator<Item = &Arc<Served>> {
         let is_served = |of: &&Arc<Served>| of.custom.as_ref().is_some_and(|view| view.version().served);
         self.types.iter().filter(is_served)
@@ -155,12 +155,12 @@ impl Crd {
         self.types().find(|served| served.version == version)
     }
 
-    /// The type of the version that objects are stored in, served or not; `None` as long as nothing is served.
+    /// The type of the storage version, served or not; `None` if no type is served.
     pub fn stored(&self) -> Option<&Arc<Served>> {
         self.types.get(self.versions.storage)
     }
 
-    /// It is gone: what is under way with its objects ends.
+    /// Ends watches and waits on its objects.
     pub(crate) fn end(&self) {
         self.versions.gone.request();
         self.versions.ended.request();
@@ -179,7 +179,7 @@ fn versions(read: &ParsedCrd, known: Option<&Crd>) -> Versions {
         .unwrap_or_default();
     let mut all: Vec<Version> = Vec::new();
     for entry in list {
-        // A schema that several versions, or the CRD as it was, have too is compiled only once.
+        // A schema that several versions, or the previous CRD, share is compiled once.
         let schema = Schema::of(entry.pointer("/schema/openAPIV3Schema"), keeps_unknown, &schemas);
         schemas.push(schema.clone());
         all.push(version(group, &kind, entry, list, schema));

@@ -1,4 +1,4 @@
-//! Types that come from CRDs: read from the stored objects, made ready for requests.
+//! The types of CRDs.
 
 mod codec;
 mod compressed;

@@ -1,4 +1,4 @@
-//! What is particular to the objects of a CRD when they are written, and how they look as rows.
+//! The strategy and the table of custom objects.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,10 @@ use super::scale;
 use super::version::CrdVersion;
 use crate::registry::{Object, Strategy, TableRenderer};
 
-/// The strategy of all types that come from CRDs.
+/// The strategy of the types of CRDs.
 pub struct Custom {
     view: CrdVersion,
-    /// The fields of all versions: whichever a client names, the index has it.
+    /// The selectable fields of all versions, since they share one index.
     selectable: Vec<Cow<'static, str>>,
 }
 

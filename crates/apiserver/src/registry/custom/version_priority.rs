@@ -1,8 +1,8 @@
-//! Which version of a group clients should prefer.
+//! The priority of versions within a group.
 
 use std::cmp::Ordering;
 
-/// How far a version is: `v1` before `v1beta1` before `v1alpha1`, and the greater number first.
+/// The stability of a version: `v1` before `v1beta1` before `v1alpha1`, higher numbers first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Alpha,
@@ -10,7 +10,7 @@ enum Stage {
     General,
 }
 
-/// Puts the version that clients should prefer first; what does not look like a version comes last, by name.
+/// Orders versions by priority; other names come last, alphabetically.
 pub fn version_order(a: &str, b: &str) -> Ordering {
     match (read(a), read(b)) {
         (Some(a), Some(b)) => b.cmp(&a),

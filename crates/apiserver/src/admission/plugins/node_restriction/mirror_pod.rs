@@ -1,4 +1,4 @@
-//! Pods that show what a node runs by itself.
+//! Mirror Pods: API objects of static Pods, which a node runs without the server.
 
 use model::error::quote;
 use model::object::{items, present, text, text_in};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::admission::plugins::pod_containers::containers;
 use crate::registry::Object;
 
-/// A pod that shows what a node runs by itself; the uid of the node that it names as its owner.
+/// Checks a mirror Pod, and returns the uid of the owning Node.
 pub fn check<'a>(node: &str, pod: &'a Object) -> Result<&'a str, String> {
     const MIRROR: &str = "kubernetes.io/config.mirror";
     if present(pod, &["metadata", "annotations", MIRROR]).is_none() {
@@ -51,7 +51,7 @@ pub fn check<'a>(node: &str, pod: &'a Object) -> Result<&'a str, String> {
     Ok(text_in(owner, "uid"))
 }
 
-/// Volumes that need other objects, and how those are named.
+/// Volumes that reference API objects, with their names in messages.
 const VOLUMES: [(&str, &str); 5] = [
     ("csi", "csidrivers (via CSI volumes)"),
     ("glusterfs", "endpoints (via glusterFS volumes)"),
@@ -60,14 +60,14 @@ const VOLUMES: [(&str, &str); 5] = [
     ("azureFile", "secrets (via azureFile volumes)"),
 ];
 
-/// Parts of projected volumes that need other objects, and how those are named.
+/// Sources of projected volumes that reference API objects, with their names in messages.
 const PROJECTED: [(&str, &str); 3] = [
     ("serviceAccountToken", "serviceaccounts (via projected volumes)"),
     ("clusterTrustBundle", "clustertrustbundles"),
     ("podCertificate", "podcertificates"),
 ];
 
-/// What other objects a pod needs; a node has none of them without the server.
+/// The kind of API object that a Pod references, if any: a static Pod must reference none.
 fn referenced(pod: &Object) -> Option<&'static str> {
     let has = |value: &Value, key: &str| value.get(key).is_some_and(|value| !value.is_null());
     let volumes = || items(pod, &["spec", "volumes"]).iter();

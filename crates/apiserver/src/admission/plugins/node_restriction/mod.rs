@@ -1,4 +1,4 @@
-//! `NodeRestriction`: a node changes itself and the pods that run on it, and nothing of others.
+//! `NodeRestriction`: a node may change its own Node and the Pods that are bound to it.
 
 mod mirror_pod;
 mod token;
@@ -18,7 +18,7 @@ pub(super) struct NodeRestriction;
 const USER: &str = "system:node:";
 const RESTRICTED: &str = "node-restriction.kubernetes.io";
 
-/// Labels of Kubernetes that a node sets itself, and the domains of others.
+/// Kubernetes labels that a node may set on itself.
 const OWN_LABELS: [&str; 12] = [
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",
@@ -171,7 +171,7 @@ fn pod_status(request: &AdmissionAttributes<'_>, node: &str, object: Option<&Obj
     Ok(())
 }
 
-/// Of a claim a node says how large it is, and how it is; nothing else.
+/// A node may only change the capacity and the conditions of a PersistentVolumeClaim.
 fn claim_status(
     request: &AdmissionAttributes<'_>,
     node: &str,
@@ -197,7 +197,7 @@ fn claim_status(
     ))
 }
 
-/// A node asks for certificates of its own name.
+/// A node may only request certificates for its own name.
 fn signing_request(
     request: &AdmissionAttributes<'_>,
     node: &str,
@@ -258,7 +258,7 @@ fn joined(labels: &BTreeSet<String>) -> String {
     labels.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The labels that differ and are not the node's to change.
+/// The changed labels that a node may not set.
 fn forbidden_labels(new: &Object, old: &Object) -> BTreeSet<String> {
     let empty = Object::new();
     let labels =

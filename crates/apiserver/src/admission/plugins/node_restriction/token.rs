@@ -1,4 +1,4 @@
-//! Tokens that a node asks for, on behalf of pods.
+//! TokenRequests of nodes on behalf of Pods.
 
 use model::error::{Error, quote};
 use model::object::{items, text, text_in};
@@ -10,7 +10,7 @@ use crate::auth::AuthorizerAttributes;
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
-/// A node gets tokens for the pods that run on it.
+/// A node may request tokens only for Pods that are bound to it.
 pub async fn check(
     request: &AdmissionAttributes<'_>,
     node: &str,
@@ -53,7 +53,7 @@ pub async fn check(
     )))
 }
 
-/// Whether the node may ask for any token of this audience, pods or not.
+/// Whether the node may request tokens of this audience without a Pod.
 fn may_ask(request: &AdmissionAttributes<'_>, audience: &str) -> bool {
     let path = ResourcePath {
         version: "v1".to_owned(),
@@ -67,7 +67,7 @@ fn may_ask(request: &AdmissionAttributes<'_>, audience: &str) -> bool {
     request.call.api.authorizer.decide(&request.call.caller, attributes).is_allowed()
 }
 
-/// Whether a volume of the pod wants a token for this audience.
+/// Whether a volume of the Pod uses a token of this audience.
 async fn has_audience(
     request: &AdmissionAttributes<'_>,
     pod: &Object,
@@ -96,7 +96,7 @@ async fn has_audience(
     }
 }
 
-/// Whether the driver of a volume wants a token for this audience.
+/// Whether the CSI driver of a volume uses a token of this audience.
 async fn driver_wants(
     request: &AdmissionAttributes<'_>,
     pod: &Object,

@@ -1,4 +1,5 @@
-//! Objects in the version in which a policy asks for them.
+//! Equivalent resources: the types that serve the same stored objects, and the conversion of one object between them. Pure
+//! per object; `versioned_request.rs` applies it to a whole request.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::admission::AdmissionAttributes;
 use crate::registry::custom::Conversion;
 use crate::registry::{Object, Served};
 
-/// Types that show the same objects as that of a request, itself among them, as far as they have the subresource of the request.
+/// The types that serve the objects of a request, its own included, as far as they have the subresource.
 pub(in crate::admission) fn equivalents(request: &AdmissionAttributes<'_>) -> Vec<Arc<Served>> {
     let call = request.call;
     let has_subresource = |of: &&Arc<Served>| of.verbs_of(request.subresource()).is_some();
@@ -22,13 +23,12 @@ pub(in crate::admission) fn equivalents(request: &AdmissionAttributes<'_>) -> Ve
     registered.filter(|of| of.resource == call.resource_type.resource).cloned().collect()
 }
 
-/// A type as rules name it.
+/// A type as match rules name it.
 pub(in crate::admission) fn matched_resource(of: &Served) -> MatchedResource<'_> {
     MatchedResource { group: &of.group, version: &of.version, plural: &of.plural }
 }
 
-/// An object of a request as an object of another type, with kind and version. Objects of types without a CRD come in
-/// the shape that they are stored in.
+/// Converts an object of a request to an equivalent type, with kind and apiVersion. Built-in objects keep their stored shape.
 pub(in crate::admission) async fn to_equivalent(
     from: &Served,
     to: &Served,
@@ -43,7 +43,7 @@ pub(in crate::admission) async fn to_equivalent(
     Ok(object)
 }
 
-/// The way back: an object that was shown as one of another type, with kind and version where it had them before.
+/// Converts an object back from an equivalent type. Keeps kind and apiVersion only if the object had them before.
 pub(super) async fn from_equivalent(
     from: &Served,
     to: &Served,
@@ -63,7 +63,7 @@ pub(super) async fn from_equivalent(
     Ok(object)
 }
 
-/// A custom object in another version, where that is not the same.
+/// Converts a custom object to another version, by webhook if the CRD has one.
 async fn converted(from: &Served, to: &Served, mut object: Object) -> Result<Object, Error> {
     let Some(view) = from.custom.as_ref().filter(|_| from.version != to.version) else { return Ok(object) };
     let Conversion::Webhook(converter) = &view.versions.conversion else { return Ok(object) };
@@ -72,13 +72,13 @@ async fn converted(from: &Served, to: &Served, mut object: Object) -> Result<Obj
     Ok(converted.into_iter().next().unwrap_or_default())
 }
 
-/// Gives an object the kind and the version of its type.
+/// Sets kind and apiVersion.
 fn name(object: &mut Object, of: &Served) {
     object.insert("kind".to_owned(), of.kind.as_str().into());
     object.insert("apiVersion".to_owned(), of.api_version().into());
 }
 
-/// A stored object as an object of its type.
+/// Parses a stored object, with kind, apiVersion and resourceVersion.
 pub(in crate::admission) async fn read_stored(of: &Served, stored: &store::Stored) -> Result<Object, Error> {
     let object = of.read(stored).await?;
     let mut object = to_equivalent(of, of, &object).await?;

@@ -1,4 +1,4 @@
-//! Admission policies: rules about requests that are objects of the API themselves.
+//! Admission policies: CEL rules about requests, stored as API objects.
 
 pub(in crate::admission) mod equivalents;
 mod mutating;
@@ -24,14 +24,14 @@ use policy_request::PolicyRequest;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Policies and bindings that follow the log, compiled when they are written.
+/// The informers of policies and bindings. Policies are compiled when they are cached.
 struct PolicyInformers<P> {
     policies: Arc<InformerCache<P>>,
     bindings: Arc<InformerCache<Binding>>,
     bound: Mutex<Option<Arc<Bound<P>>>>,
 }
 
-/// Policies with their bindings, as of the copies that they were made from.
+/// Policies with their bindings, and the cache contents that they were computed from.
 struct Bound<P> {
     policies: CachedObjects<P>,
     bindings: CachedObjects<Binding>,
@@ -52,7 +52,7 @@ impl<P: Send + Sync + 'static> PolicyInformers<P> {
         [self.policies.clone(), self.bindings.clone()]
     }
 
-    /// Policies that are bound, by name, with their bindings, by name. Put together again only when one of them has changed.
+    /// The bound policies with their bindings, ordered by name. Recomputed only after a change.
     fn bound(&self) -> Option<Arc<Bound<P>>> {
         let (policies, bindings) = (self.policies.of("")?, self.bindings.of("")?);
         let mut known = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ impl<P: Send + Sync + 'static> PolicyInformers<P> {
     }
 }
 
-/// The kinds that policies are made of: a policy about them could lock itself in.
+/// The policy kinds themselves are exempt: a policy about them could lock itself in.
 const POLICY_KINDS: [&str; 4] = [
     "validatingadmissionpolicies",
     "validatingadmissionpolicybindings",
@@ -81,7 +81,7 @@ const POLICY_KINDS: [&str; 4] = [
     "mutatingadmissionpolicybindings",
 ];
 
-/// Reviews, which are answered and never stored: a policy about them could break authentication and authorization of the cluster.
+/// Reviews are exempt: a policy about them could break authentication and authorization of the cluster.
 const EXCLUDED_REVIEWS: [(&str, &str); 6] = [
     ("authentication.k8s.io", "selfsubjectreviews"),
     ("authentication.k8s.io", "tokenreviews"),
@@ -91,14 +91,14 @@ const EXCLUDED_REVIEWS: [(&str, &str); 6] = [
     ("authorization.k8s.io", "subjectaccessreviews"),
 ];
 
-/// Whether policies apply to a resource at all. They do to webhook configurations, which no webhook is asked about.
+/// Whether policies apply to a resource. Unlike webhooks, they apply to webhook configurations.
 fn is_judged(target: AdmissionTarget<'_>) -> bool {
     let (group, plural) = (target.resource_type.group.as_str(), target.resource_type.plural.as_str());
     let is_policy = group == GROUP && POLICY_KINDS.contains(&plural);
     !is_policy && !EXCLUDED_REVIEWS.contains(&(group, plural))
 }
 
-/// Whether the labels of the namespace select a request.
+/// Whether the namespace selector matches the request.
 async fn selects_namespace(
     criteria: &Criteria,
     policy_request: &PolicyRequest<'_, '_>,
@@ -107,7 +107,7 @@ async fn selects_namespace(
     if !criteria.selects_namespaces() || policy_request.is_outside_namespaces() {
         return true;
     }
-    // A namespace that is written has the labels that it will have.
+    // A Namespace that is written is matched by its new labels.
     let is_namespace = policy_request.request.call.resource_type.is_namespace();
     let namespace = match object.filter(|_| is_namespace && policy_request.request.subresource().is_empty()) {
         Some(written) => Some(written),

@@ -1,4 +1,4 @@
-//! `MutatingAdmissionPolicy`: policies change what will be written.
+//! `MutatingAdmissionPolicy`: policies change the object.
 
 use std::sync::Arc;
 
@@ -87,13 +87,13 @@ impl Plugin for MutatingAdmissionPolicy {
     }
 }
 
-/// Why a policy refuses a request.
+/// The refusal of a policy.
 struct PolicyRefusal {
     message: String,
     reason: &'static str,
 }
 
-/// A request that policies change one after the other.
+/// A request while policies change its object one after the other.
 struct Changing<'c, 'r, 'a> {
     policy_request: &'c PolicyRequest<'r, 'a>,
     object: &'c mut Object,
@@ -142,7 +142,7 @@ impl Changing<'_, '_, '_> {
         Ok(())
     }
 
-    /// Makes the changes of a policy with parameters.
+    /// Applies the mutations of a policy with one set of parameters.
     async fn change(
         &mut self,
         policy: &MutatingPolicy,
@@ -225,9 +225,9 @@ impl Changing<'_, '_, '_> {
     }
 }
 
-/// What a change makes of an object; nothing if it stays as it is.
+/// Applies one mutation; `None` if the object stays as it is.
 fn applied(resource: &Served, of: &Served, live: &Object, change: Change) -> Result<Option<Object>, String> {
-    // A part whose type is of another group, such as a Scale: Kubernetes does not find the type.
+    // Kubernetes does not find the type of a subresource of another group, such as Scale.
     let is_foreign = of.group != resource.group;
     match change {
         Change::Configuration(_) if is_foreign => Err(format!(
@@ -260,7 +260,7 @@ fn applied(resource: &Served, of: &Served, live: &Object, change: Change) -> Res
     }
 }
 
-/// A changed object in the shape of its type, with what is left open filled in.
+/// Decodes and defaults a changed object.
 fn completed(of: &Served, mut object: Object) -> Result<Object, Error> {
     of.strategy.decode(&mut object).map_err(Error::internal)?;
     of.strategy.default(&mut object);

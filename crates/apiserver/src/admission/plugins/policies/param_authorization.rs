@@ -1,4 +1,5 @@
-//! Who writes a policy or a binding has to be allowed to read its parameters: expressions show what is in them.
+//! Authorization of policy parameters: writing a policy or binding needs read access to its parameters, because expressions
+//! can disclose them.
 
 use model::error::{Error, FieldError};
 use model::object::text_in;
@@ -10,7 +11,7 @@ use crate::auth::AuthorizerAttributes;
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
-/// Always on: it is no rule about objects but one about permissions.
+/// Always enabled: it checks permissions, not objects.
 pub(in super::super) struct ParamAuthorization;
 
 const POLICIES: [&str; 2] = ["validatingadmissionpolicies", "mutatingadmissionpolicies"];
@@ -55,7 +56,7 @@ fn spec<'a>(object: &'a Object, field: &str) -> Option<&'a Value> {
     object.get("spec")?.get(field).filter(|value| !value.is_null())
 }
 
-/// Why a caller may not read all objects of a kind.
+/// The refusal if the caller may not read all objects of the parameter kind.
 fn of_policy(request: &AdmissionAttributes<'_>, kind: &Value) -> Option<String> {
     let (api_version, kind) = (text_in(kind, "apiVersion"), text_in(kind, "kind"));
     let path = ResourcePath {
@@ -72,7 +73,7 @@ fn of_policy(request: &AdmissionAttributes<'_>, kind: &Value) -> Option<String> 
     })
 }
 
-/// Why a caller may not read the parameters of a binding.
+/// The refusal if the caller may not read the parameters of a binding.
 async fn of_binding(
     request: &AdmissionAttributes<'_>,
     binding: &Object,
@@ -110,7 +111,7 @@ async fn of_binding(
     }))
 }
 
-/// The objects of a kind, and whether there is such a kind: if not, all of its group.
+/// The resource of a kind, and whether it exists; if not, all resources of its group.
 fn path(request: &AdmissionAttributes<'_>, api_version: &str, kind: &str) -> (ResourcePath, bool) {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let found = params::kind_of(&request.call.api, api_version, kind);
@@ -128,7 +129,7 @@ fn is_allowed(request: &AdmissionAttributes<'_>, verb: &str, path: &ResourcePath
     api.authorizer.decide(caller, AuthorizerAttributes::Resource { verb, path }).is_allowed()
 }
 
-/// The caller as Kubernetes shows one here.
+/// The caller in the format of this message in Kubernetes.
 fn user(request: &AdmissionAttributes<'_>) -> String {
     let caller = &request.call.caller;
     format!("&{{{} {} [{}] map[]}}", caller.name, caller.uid, caller.groups.join(" "))

@@ -1,4 +1,4 @@
-//! The parameters of a binding.
+//! The parameters of a policy binding.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::pages::Pages;
 use crate::registry::{Object, Served};
 use crate::verbs::store_error;
 
-/// Why a request cannot be judged.
+/// The reason why a policy cannot be evaluated.
 pub(super) enum Problem {
-    /// What is wrong with the policy or its binding.
+    /// The policy or its binding is misconfigured.
     Configuration(String),
     /// The server failed.
     Failure(Error),
@@ -26,7 +26,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// The type of the parameters of a policy.
+/// The resource type of `paramKind`.
 pub(super) fn kind_of(api: &ApiServer, api_version: &str, kind: &str) -> Result<Arc<Served>, String> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let registry = api.registry();
@@ -37,7 +37,7 @@ pub(super) fn kind_of(api: &ApiServer, api_version: &str, kind: &str) -> Result<
     })
 }
 
-/// The parameters of a binding; one that is nothing where it takes none.
+/// The parameters of a binding; a single `None` if the policy takes none.
 pub(super) async fn of_binding(
     api: &ApiServer,
     kind: Option<&Served>,
@@ -56,7 +56,7 @@ pub(super) async fn of_binding(
     }
 }
 
-/// The namespace that parameters are in; empty for those that are in none.
+/// The namespace of the parameters; empty for cluster-scoped kinds.
 fn space(kind: &Served, reference: &ParamRef, namespace: &str) -> Result<String, String> {
     let wrong = match (kind.namespaced, reference.namespace.as_str()) {
         (false, "") => return Ok(String::new()),

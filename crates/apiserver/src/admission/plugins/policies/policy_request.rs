@@ -1,4 +1,4 @@
-//! What is known of a request, made when the first policy asks for it.
+//! The request as policies and webhooks evaluate it, computed lazily.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::auth::{self, AuthorizerAttributes, Identity};
 use crate::registry::{Object, Served};
 use crate::request::path::ResourcePath;
 
-/// A request, as policies ask about it.
+/// A request with the data that policies need.
 pub(in crate::admission) struct PolicyRequest<'r, 'a> {
     pub request: &'r AdmissionAttributes<'a>,
-    /// The types that show the same objects.
+    /// The types that serve the same objects.
     pub equivalents: Vec<Arc<Served>>,
     pub authorizer: Arc<dyn Authorizer>,
     pub resource_check: ResourceCheck,
@@ -42,12 +42,12 @@ impl<'r, 'a> PolicyRequest<'r, 'a> {
         Self { request, equivalents, authorizer: Arc::new(authorizer), resource_check, namespace }
     }
 
-    /// Whether it is about something that is in no namespace, and is none.
+    /// Whether the object is cluster-scoped and no Namespace.
     pub fn is_outside_namespaces(&self) -> bool {
         self.request.namespace().is_empty()
     }
 
-    /// The namespace of the request, as it is stored.
+    /// The stored Namespace of the request.
     pub async fn namespace_object(&self) -> Option<&Object> {
         let read = || async {
             let name = self.request.namespace();
@@ -56,11 +56,11 @@ impl<'r, 'a> PolicyRequest<'r, 'a> {
         self.namespace.get_or_init(read).await.as_ref()
     }
 
-    /// The request as expressions see it, where rules matched this type: that of the path, or an equivalent one.
+    /// The CEL variable `request`, for the type that the rules matched.
     pub fn request_value(&self, matched: &Served) -> Object {
         let (request, call) = (self.request, self.request.call);
         let of_path = &*call.resource_type;
-        // The kind is that of the part that is written, the resource that of the object that has it.
+        // The kind is that of the subresource object, the resource that of its parent.
         let is_part = !std::ptr::eq(request.shown, of_path);
         let caller = &call.caller;
         let extra = caller.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
@@ -87,7 +87,7 @@ fn as_resource(of: &Served) -> Resource<'_> {
     Resource { group: &of.group, version: &of.version, kind: &of.kind, plural: &of.plural }
 }
 
-/// What rules look at.
+/// The resource, subresource and operation that match rules look at.
 pub(in crate::admission) fn target<'t>(
     request: &'t AdmissionAttributes<'_>,
     equivalents: &'t [MatchedResource<'t>],
@@ -102,7 +102,7 @@ pub(in crate::admission) fn target<'t>(
     }
 }
 
-/// Asks the authorizer of the server on behalf of a caller.
+/// The CEL authorizer: asks the server's authorizer about the caller.
 struct CallerAuthorizer {
     api: ApiServer,
     caller: Identity,

@@ -1,4 +1,4 @@
-//! `ValidatingAdmissionPolicy`: policies judge what will be written.
+//! `ValidatingAdmissionPolicy`: policies check the object.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Plugin for ValidatingAdmissionPolicy {
     }
 }
 
-/// Adds what a policy that is about a request says of it.
+/// Evaluates a matching policy and adds its results.
 async fn judge(
     policy_request: &PolicyRequest<'_, '_>,
     object: Option<&Object>,

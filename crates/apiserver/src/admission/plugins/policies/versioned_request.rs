@@ -1,4 +1,5 @@
-//! The objects of a request in the version that a policy asks for.
+//! The whole input of one policy: the objects of a request in the version that the policy matched. `equivalents.rs` converts
+//! the single objects.
 
 use kinds::policies::{Binding, Input, Matched};
 use model::error::Error;
@@ -7,9 +8,9 @@ use super::policy_request::{PolicyRequest, target};
 use super::{equivalents, selects_namespace};
 use crate::registry::{Object, Served};
 
-/// The objects of a request in the version that a policy asks for.
+/// The object, the old object and the namespace of a request, in the version that a policy matched.
 pub(super) struct VersionedRequest<'f> {
-    /// The type as which they are shown.
+    /// The type of the converted objects.
     pub of: &'f Served,
     pub object: Option<Object>,
     old: Option<Object>,
@@ -28,7 +29,7 @@ impl<'f> VersionedRequest<'f> {
             Matched::Equivalent(index) => &policy_request.equivalents[index],
             _ => of_path,
         };
-        // A part such as a scale has a type of its own, which is the same in every version of the object.
+        // A subresource object such as Scale has one type in every version of its parent.
         let of = if std::ptr::eq(from, of_path) { matched } else { from };
         let mut shown = [None, None];
         let old = policy_request.request.whole_old().await?;
@@ -63,7 +64,7 @@ impl<'f> VersionedRequest<'f> {
     }
 }
 
-/// Whether a binding holds for a request.
+/// Whether the match criteria of a binding select the request.
 pub(super) async fn is_about(
     binding: &Binding,
     policy_request: &PolicyRequest<'_, '_>,
