@@ -137,7 +137,11 @@ async fn check(api: &ApiServer, stored: &[u8]) -> Result<(), Error> {
         code @ (429 | 500..) => Err(Error::Internal { message: format!("{path}: {code}") }),
         // A retry would get the same answer and delay the other policies.
         code => {
-            tracing::warn!(policy = name, code, "cannot write the status of a ValidatingAdmissionPolicy; the write was refused");
+            tracing::warn!(
+                policy = name,
+                code,
+                "cannot write the status of a ValidatingAdmissionPolicy; the write was refused"
+            );
             Ok(())
         }
     }

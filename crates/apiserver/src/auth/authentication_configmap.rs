@@ -134,7 +134,9 @@ async fn reconcile(api: &ApiServer, info: &ClusterAuthenticationInfo) -> Result<
             write(api, there, data, revision).await?;
         }
         // A write that repairs the ConfigMap triggers the next attempt.
-        Err(reason) => tracing::warn!(reason, "cannot merge the ConfigMap {NAMESPACE}/{NAME}: its data is invalid"),
+        Err(reason) => {
+            tracing::warn!(reason, "cannot merge the ConfigMap {NAMESPACE}/{NAME}: its data is invalid")
+        }
     }
     Ok(())
 }

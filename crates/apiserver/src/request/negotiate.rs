@@ -56,35 +56,35 @@ pub enum Representation {
 /// The negotiated form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form {
-    /// How it is written.
+    /// The encoding.
     pub encoding: Encoding,
-    /// What is shown.
+    /// The representation.
     pub view: Representation,
     /// Whether JSON is indented.
     pub pretty: bool,
 }
 
 impl Form {
-    /// Whole objects as compact JSON: what is stored, byte for byte.
+    /// Whole objects as compact JSON, as they are stored.
     pub const STORED: Self = Self { encoding: Encoding::Json, view: Representation::Whole, pretty: false };
 }
 
-/// In which forms something can be had.
+/// The available forms of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// Whether there is a protobuf form (never for custom resources).
+    /// Whether protobuf is available (never for custom resources).
     pub protobuf: bool,
-    /// Whether there are tables of it.
+    /// Whether tables are available.
     pub tables: bool,
-    /// Whether it has metadata that can be had alone.
+    /// Whether metadata alone is available.
     pub metadata: bool,
 }
 
 impl Offer {
-    /// In all encodings, as a whole.
+    /// All encodings of the whole object.
     pub const WHOLE: Self = Self { protobuf: true, tables: false, metadata: false };
 
-    /// The media types, as error messages list them.
+    /// The media types in error messages.
     pub fn media_types(self) -> Vec<String> {
         let mut all = vec![JSON.to_owned(), YAML.to_owned()];
         if self.protobuf {
@@ -93,7 +93,7 @@ impl Offer {
         all
     }
 
-    /// Metadata has a protobuf form whatever it is of, rows have none.
+    /// Metadata has a protobuf form for every type, tables have none.
     fn has(self, encoding: Encoding, view: Representation) -> bool {
         match view {
             Representation::Whole => self.protobuf || encoding != Encoding::Protobuf,
@@ -103,7 +103,7 @@ impl Offer {
     }
 }
 
-/// Chooses the form of an answer from the `Accept` header: the first clause that can be met. Only lists may become streams.
+/// Negotiates the form by the `Accept` header: the first clause that is available. Only lists may be streams.
 pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) -> Result<Form, Error> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let plain = Form { encoding: Encoding::Json, view: Representation::Whole, pretty };
@@ -131,7 +131,7 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) 
     Err(Error::NotAcceptable { accepted: Offer::WHOLE.media_types() })
 }
 
-/// The clauses of the `Accept` header, what is liked best first.
+/// The clauses of the `Accept` header, by preference.
 pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let mut clauses: Vec<Clause<'_>> = accept.split(',').map(Clause::parse).collect();
@@ -139,7 +139,7 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
     clauses
 }
 
-/// The encoding of a request's body. Without a `Content-Type` it is JSON.
+/// The encoding of a request body. Without a `Content-Type` it is JSON.
 pub fn body_encoding(headers: &HeaderMap, offer: Offer) -> Result<Encoding, Error> {
     let given = content_type(headers);
     if given.is_empty() && headers.get(CONTENT_TYPE).is_none_or(HeaderValue::is_empty) {
@@ -150,7 +150,7 @@ pub fn body_encoding(headers: &HeaderMap, offer: Offer) -> Result<Encoding, Erro
         .ok_or_else(|| Error::UnsupportedMediaType { accepted: offer.media_types() })
 }
 
-/// The media type of a request's body, without parameters; empty where it says none.
+/// The media type of a request body without parameters; empty if absent.
 pub fn content_type(headers: &HeaderMap) -> &str {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     text.split(';').next().unwrap_or("").trim()
@@ -173,7 +173,7 @@ impl<'a> Clause<'a> {
         Self { media_type, parameters, quality }
     }
 
-    /// The encoding that it asks for, if there is one. What is liked least is taken where nothing else can be had.
+    /// The encoding of the clause, if it is known. A clause of quality 0 is a last resort.
     pub fn encoding(&self) -> Option<Encoding> {
         match self.media_type {
             "*/*" | "application/*" => Some(Encoding::Json),
@@ -181,7 +181,7 @@ impl<'a> Clause<'a> {
         }
     }
 
-    /// Whether it asks for another form than that of the object itself.
+    /// Whether the clause names another representation.
     pub fn converts(&self) -> bool {
         ["as", "g", "v"].iter().any(|key| !self.parameter(key).is_empty())
     }
@@ -190,7 +190,7 @@ impl<'a> Clause<'a> {
         self.parameters.iter().find(|(k, _)| *k == key).map_or("", |(_, value)| value)
     }
 
-    /// `None` where it asks for a view that nobody has.
+    /// `None` if the representation is unknown.
     fn view(&self) -> Option<Representation> {
         let known = self.parameter("g") == "meta.k8s.io" && matches!(self.parameter("v"), "v1" | "v1beta1");
         match self.parameter("as") {

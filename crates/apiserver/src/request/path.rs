@@ -1,43 +1,43 @@
-//! What a URL path asks for: a pure function from text to a place in the API.
+//! Parsing of URL paths into resource paths and non-resource paths. Pure.
 //!
-//! Accepted forms, with `BASE` = `/api/VERSION` or `/apis/GROUP/VERSION`:
-//! `BASE/RESOURCE`, `BASE/RESOURCE/NAME`, `BASE/RESOURCE/NAME/SUBRESOURCE`, the same behind `BASE/namespaces/NAMESPACE/`,
-//! and the old watch forms, with `watch/` behind `BASE/`. Everything else is a plain path.
+//! Accepted forms, with `BASE` = `/api/VERSION` or `/apis/GROUP/VERSION`: `BASE/RESOURCE`, `BASE/RESOURCE/NAME`,
+//! `BASE/RESOURCE/NAME/SUBRESOURCE`, the same below `BASE/namespaces/NAMESPACE/`, and the legacy watch forms with `watch/`
+//! after `BASE/`. Everything else is a non-resource path.
 
 use percent_encoding::percent_decode_str;
 
-/// A place under `/api` or `/apis`.
+/// A resource path below `/api` or `/apis`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourcePath {
     /// Empty for the core group.
     pub group: String,
-    /// The version of the group.
+    /// The API version.
     pub version: String,
-    /// Empty where the path names none.
+    /// Empty if the path has none.
     pub namespace: String,
     /// The plural name of the resource.
     pub resource: String,
-    /// Empty for a whole collection.
+    /// Empty for a collection.
     pub name: String,
     /// Empty for the object itself.
     pub subresource: String,
-    /// Whether it came in the old form `BASE/watch/…`.
+    /// Whether the path has the legacy form `BASE/watch/…`.
     pub watch_prefix: bool,
-    /// The path behind a proxy, for whom that leads to.
+    /// The path behind a proxy subresource.
     pub beyond: String,
 }
 
-/// What a path asks for.
+/// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedPath {
-    /// Objects of the API.
+    /// A resource path.
     Resource(ResourcePath),
-    /// A non-resource path (discovery, health, version, metrics), exactly as the client sent it: the authorizer decides about the
-    /// same text that the endpoints serve.
+    /// A non-resource path (discovery, health, version, metrics) in its original text: the authorizer decides about the same
+    /// text that is served.
     Plain(String),
 }
 
-/// Reads a path. `None` if a segment is not UTF-8 after decoding.
+/// Parses a path. `None` if a segment is not UTF-8 after decoding.
 pub fn parse(path: &str) -> Option<ParsedPath> {
     let plain = || Some(ParsedPath::Plain(path.to_owned()));
     let segments = decode(path)?;
@@ -63,7 +63,7 @@ pub fn parse(path: &str) -> Option<ParsedPath> {
     }
     let whole = rest;
     rest = take_namespace(&mut parsed, whole);
-    // There are no namespaces within namespaces.
+    // Namespaces are not namespaced.
     if rest.len() < whole.len() && rest.first().is_some_and(|first| first == "namespaces") {
         return plain();
     }
@@ -84,7 +84,7 @@ pub fn parse(path: &str) -> Option<ParsedPath> {
     Some(ParsedPath::Resource(parsed))
 }
 
-/// The path of these segments, which has a slash at its end if the whole one has.
+/// Joins segments, with a trailing slash if the original path has one.
 fn beyond(segments: &[String], has_slash: bool) -> String {
     let mut path: String = segments.iter().flat_map(|segment| ["/", segment]).collect();
     if has_slash {
@@ -93,7 +93,7 @@ fn beyond(segments: &[String], has_slash: bool) -> String {
     path
 }
 
-/// `namespaces/NS/RESOURCE…` is in a namespace; `namespaces/NS` and the namespace's own subresources are not.
+/// `namespaces/NS/RESOURCE…` is namespaced; `namespaces/NS` and the subresources of a Namespace are not.
 fn take_namespace<'a>(parsed: &mut ResourcePath, rest: &'a [String]) -> &'a [String] {
     const OF_A_NAMESPACE_ITSELF: [&str; 2] = ["status", "finalize"];
     match rest {

@@ -1,4 +1,4 @@
-//! Who is somebody?
+//! SelfSubjectReview and TokenReview.
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
@@ -9,7 +9,7 @@ use super::{Review, ReviewContext, spec, spec_text, user};
 use crate::registry::Object;
 use crate::verbs::creation_time;
 
-/// `SelfSubjectReview`
+/// `SelfSubjectReview`: the identity of the caller.
 pub struct SelfSubjectReview;
 
 impl Review for SelfSubjectReview {
@@ -24,7 +24,7 @@ impl Review for SelfSubjectReview {
     }
 }
 
-/// `TokenReview`
+/// `TokenReview`: the user of a token.
 pub struct TokenReview;
 
 impl Review for TokenReview {

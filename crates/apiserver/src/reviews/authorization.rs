@@ -1,4 +1,4 @@
-//! May somebody do something?
+//! SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview and SelfSubjectRulesReview.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use crate::request::path::ResourcePath;
 
 const GROUP: &str = "authorization.k8s.io";
 
-/// `SubjectAccessReview`
+/// `SubjectAccessReview`: access of any user.
 pub struct SubjectAccessReview;
 
-/// `LocalSubjectAccessReview`
+/// `LocalSubjectAccessReview`: access of any user in one namespace.
 pub struct LocalSubjectAccessReview;
 
-/// `SelfSubjectAccessReview`
+/// `SelfSubjectAccessReview`: access of the caller.
 pub struct SelfSubjectAccessReview;
 
-/// `SelfSubjectRulesReview`
+/// `SelfSubjectRulesReview`: the rules of the caller in a namespace.
 pub struct SelfSubjectRulesReview;
 
 impl Review for SubjectAccessReview {
@@ -199,7 +199,7 @@ fn bad_attributes(object: &Object) -> Option<FieldError> {
     }
 }
 
-/// As Kubernetes shows it, with Go's names of the fields.
+/// The value in Kubernetes' error, with Go's field names.
 fn path_value(object: &Object) -> Value {
     let attributes = spec(object, "nonResourceAttributes").unwrap_or(&Value::Null);
     json!({"Path": text_in(attributes, "path"), "Verb": text_in(attributes, "verb")})

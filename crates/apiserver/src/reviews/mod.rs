@@ -1,4 +1,4 @@
-//! Reviews: objects that are made only to be answered. Nothing of them is stored.
+//! Reviews: kinds that are answered at once and never stored.
 
 mod authentication;
 mod authorization;
@@ -19,22 +19,22 @@ use crate::render;
 use crate::verbs::{Call, FieldManager, creation_time, set_managers};
 use crate::warnings::Warnings;
 
-/// Answers the objects of a type.
+/// A review kind.
 pub trait Review: Send + Sync {
-    /// Completes an object with the answer to what it asks.
+    /// Sets the status of a review.
     fn answer<'a>(
         &'a self,
         context: &'a ReviewContext<'a>,
         object: &'a mut Object,
     ) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Whether the answer shows who made the object.
+    /// Whether the response has managedFields.
     fn shows_managers(&self) -> bool {
         true
     }
 }
 
-/// Who asks, and whom to ask.
+/// The context of a review.
 pub struct ReviewContext<'a> {
     /// The caller.
     pub caller: &'a Identity,
@@ -61,7 +61,7 @@ pub(crate) fn built_in(group: &str, kind: &str) -> Option<Arc<dyn Review>> {
     })
 }
 
-/// The answer to a review.
+/// Serves the create of a review.
 pub(crate) async fn create(
     call: &Call,
     review: &dyn Review,

@@ -1,4 +1,4 @@
-//! The open connections, and which of them goes when there are too many: the longest idle one that nobody has authenticated on.
+//! The open connections. Beyond the limit, the longest idle unauthenticated one is closed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ pub(super) struct Connections {
     unauthenticated: Mutex<UnauthenticatedConnections>,
 }
 
-/// The connections without an authenticated request, in the order in which they go.
+/// The connections without an authenticated request, in order of eviction.
 #[derive(Default)]
 struct UnauthenticatedConnections {
-    /// By whether they are busy, then by when that changed: the first goes first.
+    /// Idle ones first, then by the time of the last change.
     order: BTreeMap<EvictionKey, Arc<Notify>>,
     changes: u64,
 }
@@ -35,13 +35,13 @@ impl UnauthenticatedConnections {
 }
 
 impl Connections {
-    /// Room for so many.
+    /// With a limit of connections.
     pub fn new(limit: usize) -> Arc<Self> {
         let room = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         Arc::new(Self { room, unauthenticated: Mutex::default() })
     }
 
-    /// A place for a connection that was accepted. Where there is none, the longest idle stranger is closed for it.
+    /// A slot for an accepted connection. Without a free one, evicts the longest idle unauthenticated connection.
     pub async fn enter(self: &Arc<Self>) -> Option<ConnectionSlot> {
         let permit = match self.room.clone().try_acquire_owned() {
             Ok(permit) => permit,
@@ -61,11 +61,11 @@ impl Connections {
         Some(slot)
     }
 
-    /// Closes the connection that is missed least: an idle stranger before a busy one, and who is idle for longest first.
+    /// Evicts a connection: idle ones before busy ones, the longest idle first.
     pub fn close_unauthenticated(&self) {
         let first = self.unauthenticated().order.pop_first();
         if let Some((_, close)) = first {
-            tracing::debug!("too many connections; closing the longest idle unauthenticated one");
+            tracing::debug!("connection limit reached; closing the longest idle unauthenticated connection");
             close.notify_one();
         }
     }
@@ -75,34 +75,34 @@ impl Connections {
     }
 }
 
-/// The place of one connection.
+/// The slot of a connection.
 pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
-    /// Its place among the strangers and its open requests; nothing once somebody has authenticated.
+    /// Its eviction key and its number of open requests; `None` once it is authenticated.
     eviction_key: Mutex<Option<(EvictionKey, usize)>>,
     close: Arc<Notify>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl ConnectionSlot {
-    /// Returns when the connection has to go.
+    /// Returns when the connection is evicted.
     pub async fn closed(&self) {
         self.close.notified().await;
     }
 
-    /// Somebody authenticated on it: it stays.
+    /// Exempts the connection from eviction after an authenticated request.
     pub fn authenticate(&self) {
         if let Some((eviction_key, _)) = self.eviction_key().take() {
             self.connections.unauthenticated().order.remove(&eviction_key);
         }
     }
 
-    /// A request begins.
+    /// Records the start of a request.
     pub fn begin(&self) {
         self.count(|open| open + 1);
     }
 
-    /// A request ends.
+    /// Records the end of a request.
     pub fn end(&self) {
         self.count(|open| open.saturating_sub(1));
     }
@@ -112,7 +112,7 @@ impl ConnectionSlot {
         let Some((eviction_key, open)) = held.as_mut() else { return };
         *open = change(*open);
         let mut unauthenticated = self.connections.unauthenticated();
-        // One that is not there any more is about to be closed.
+        // A missing key means that the connection is being closed.
         if let Some(close) = unauthenticated.order.remove(eviction_key) {
             *eviction_key = unauthenticated.insert(*open > 0, close);
         }
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Which of these connections have to go, by their place in the list.
+    /// The indexes of the evicted connections.
     fn closed(entries: &[&ConnectionSlot]) -> Vec<usize> {
         let is_closed = |slot: &&ConnectionSlot| slot.closed().now_or_never().is_some();
         (0..entries.len()).filter(|i| is_closed(&entries[*i])).collect()
@@ -153,7 +153,7 @@ mod tests {
         second.begin();
         third.begin();
         third.end();
-        // `first` is known, `second` is busy, `third` was busy after `fourth` came.
+        // `first` is authenticated, `second` is busy, `third` was busy after `fourth` connected.
         for expected in [vec![3], vec![2], vec![1], vec![]] {
             connections.close_unauthenticated();
             assert_eq!(closed(&[first, second, third, fourth]), expected);

@@ -1,4 +1,4 @@
-//! Sockets: accepts connections, shakes hands, and leads each request to the server.
+//! Sockets: accepts connections, runs TLS handshakes, and passes requests to the server.
 
 mod connections;
 mod sending;
@@ -35,26 +35,26 @@ use connections::{ConnectionSlot, Connections};
 pub(crate) use sending::Unsent;
 use sending::{Streams, Watchdog};
 
-/// Takes the certificates that a client showed, once per connection.
+/// Converts the client certificates of a connection to its identity, once per connection.
 pub type Peers = Arc<dyn Fn(&[CertificateDer<'_>]) -> Connection + Send + Sync>;
 
-/// How long clients have to read what is left of their answers once the server is asked to stop.
+/// The time for clients to read their responses at shutdown.
 const GRACE: Duration = Duration::from_millis(700);
-/// Unsent bytes that an HTTP/2 stream takes before its body has to wait.
+/// Unsent bytes of an HTTP/2 stream before its body has to wait.
 const SEND_BUFFER: usize = 64 << 10;
-/// Bytes of request bodies that an HTTP/2 connection may send ahead of their readers: they are in memory before anybody is
-/// authenticated.
+/// Bytes of request bodies that an HTTP/2 connection may send ahead of their readers; they are in memory before
+/// authentication.
 const RECEIVE_WINDOW: u32 = 128 << 10;
-/// How long to wait when no further connection can be accepted, for instance because there are too many open files.
+/// Delay if no connection can be accepted, for instance because of too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What clients are told that come while the server stops, where they are told anything, and when they may come back.
+/// The response of requests during shutdown, and its Retry-After.
 const STOPPING: &str = "The apiserver is shutting down, please try again later.\n";
 const SECONDS_OF_A_STOP: &str = "5";
-/// What is answered to the end.
+/// The paths that are served until the end.
 const TO_THE_END: [&str; 4] = ["/readyz", "/livez", "/healthz", "/metrics"];
 
-/// Serves until asked to stop; then ends watches and connections that are idle, answers the requests that are there, and returns.
+/// Serves until shutdown; then ends watches and idle connections, completes the requests in flight, and returns.
 pub async fn serve(
     listener: TcpListener,
     tls: impl Into<Current<rustls::ServerConfig>>,
@@ -90,28 +90,28 @@ pub async fn serve(
             () = send_away => {}
         }
     };
-    // The others learn of it while the last clients get their answers.
+    // The Lease is released while the last clients read their responses.
     tokio::join!(answered, api.lease_release.wait());
 }
 
-/// Waits until everybody has their answer who is still there.
+/// Waits for the requests in flight.
 async fn drain(mut connections: JoinSet<()>, api: &ApiServer) {
     let mut drained = std::pin::pin!(async { while connections.join_next().await.is_some() {} });
     let latest = Instant::now() + api.limits.request_timeout;
     while timeout(GRACE, drained.as_mut()).await.is_err() {
-        // Who does not read is not waited for.
+        // A client that does not read is not waited for.
         if api.metrics.in_flight.get() == 0 || Instant::now() >= latest {
-            tracing::info!("connections were cut off at shutdown");
+            tracing::info!("shutdown closes connections with unread responses");
             return;
         }
     }
 }
 
-/// What a connection knows of the end of the server.
+/// The shutdown state of a connection.
 enum Stop {
-    /// It may come.
+    /// Not requested yet.
     Ahead(Shutdown),
-    /// It has begun: one request is answered, and most get nothing but the advice to come back.
+    /// Begun: one request is answered, most with a 503.
     Begun,
 }
 
@@ -133,7 +133,7 @@ async fn accept_all<F>(
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    // It is kept over the ends of other connections: one that was accepted must not get lost while it waits for room.
+    // Kept across iterations: an accepted connection must not get lost while it waits for a slot.
     let mut next = Box::pin(accept(listener, room));
     loop {
         tokio::select! {
@@ -148,7 +148,7 @@ async fn accept_all<F>(
     }
 }
 
-/// The next connection, once there is room for it.
+/// The next connection, once there is a slot.
 async fn accept(listener: &TcpListener, room: &Arc<Connections>) -> Option<(TcpStream, ConnectionSlot)> {
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, room.enter().await?)),
@@ -169,27 +169,27 @@ async fn connection(
     api: ApiServer,
     stop: Stop,
 ) {
-    // One time for the handshake and the head of the first request.
+    // One limit for the handshake and the first request head.
     let head_by = Instant::now() + api.limits.head_timeout;
     let address = stream.peer_addr().map(|address| address.ip().to_canonical()).ok();
-    // Answers are small and their readers are waiting.
+    // Responses are small and latency matters.
     let _ = stream.set_nodelay(true);
     let handshake = std::pin::pin!(acceptor.accept(stream));
     let handshake = timeout_at(head_by, api.pacer.pace(handshake));
     let handshake = tokio::select! {
         handshake = handshake => handshake,
-        // Who has not said anything yet has nothing to lose.
+        // A connection without a request is dropped at shutdown.
         () = stop.requested() => return,
         () = slot.closed() => return,
     };
     let stream = match handshake {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a TLS handshake failed");
+            tracing::debug!(%error, "TLS handshake failed");
             return;
         }
         Err(_) => {
-            tracing::debug!("a TLS handshake took too long");
+            tracing::debug!("TLS handshake timed out");
             return;
         }
     };
@@ -197,16 +197,16 @@ async fn connection(
     speak(stream, Session { peer: Arc::new(peer), address, slot, head_by }, api, stop).await;
 }
 
-/// The peer of a connection, known before its first request.
+/// The peer of a connection.
 struct Session {
     peer: Arc<Connection>,
     address: Option<IpAddr>,
     slot: ConnectionSlot,
-    /// When the head of the first request has to be there.
+    /// The deadline of the first request head.
     head_by: Instant,
 }
 
-/// Speaks HTTP/1.1 or HTTP/2 until the client goes, is idle for too long, or the server stops.
+/// Serves HTTP/1.1 or HTTP/2 until the client disconnects, is idle for too long, or the server stops.
 async fn speak<S>(stream: S, session: Session, api: ApiServer, stop: Stop)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -236,7 +236,7 @@ where
             if response.extensions().get::<Authenticated>().is_some() {
                 busy.0.slot.authenticate();
             }
-            // The body of a watch may go on for hours: the connection is busy until it ends.
+            // The connection is busy until the body of a watch ends.
             Ok::<_, Infallible>(watched.follow(response, busy))
         }
     });
@@ -254,7 +254,7 @@ where
             () = activity.slot.closed() => return,
             result = connection.as_mut() => {
                 if let Err(error) = result {
-                    tracing::debug!(%error, "a connection ended early");
+                    tracing::debug!(%error, "connection ended early");
                 }
                 return;
             }
@@ -274,7 +274,7 @@ where
     }
 }
 
-/// HTTP/1.1 and HTTP/2 within the limits.
+/// HTTP/1.1 and HTTP/2 with the limits.
 fn protocols(limits: &Limits) -> auto::Builder<Streams> {
     let mut builder = auto::Builder::new(Streams::default());
     builder
@@ -295,7 +295,7 @@ fn protocols(limits: &Limits) -> auto::Builder<Streams> {
     builder
 }
 
-/// The server stops: another one may be there in a moment.
+/// The 503 of requests during shutdown.
 fn come_back(version: Version) -> Response<Body> {
     let mut response = Response::builder()
         .status(StatusCode::TOO_MANY_REQUESTS)
@@ -304,14 +304,14 @@ fn come_back(version: Version) -> Response<Body> {
         .header(X_CONTENT_TYPE_OPTIONS, "nosniff")
         .body(STOPPING.into())
         .expect("the headers are constants");
-    // The newer protocol says it in a frame.
+    // HTTP/2 sends GOAWAY instead.
     if version < Version::HTTP_2 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-/// When a connection last had something to do.
+/// The activity of a connection.
 struct Activity {
     slot: ConnectionSlot,
     open: AtomicUsize,
@@ -336,16 +336,16 @@ impl Activity {
         Busy(self.clone())
     }
 
-    /// Returns at this time if no request has come by then, whatever else the client sent.
+    /// Returns at this time if no request has arrived.
     async fn silent_until(&self, time: Instant) {
         tokio::time::sleep_until(time).await;
         if self.has_begun.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
-        tracing::debug!("no request came in time; closing the connection");
+        tracing::debug!("connection had no request in time; closing it");
     }
 
-    /// Returns once nothing was open for this long.
+    /// Returns after this long without an open request.
     async fn idle_for(&self, time: Duration) {
         loop {
             let last = *self.changed.borrow();
@@ -360,7 +360,7 @@ impl Activity {
     }
 }
 
-/// One open request.
+/// An open request.
 struct Busy(Arc<Activity>);
 
 impl Drop for Busy {

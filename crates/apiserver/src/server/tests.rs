@@ -1,4 +1,4 @@
-//! What becomes of connections, above all when the server stops.
+//! Connections: shutdown, stalled responses, idle and unauthenticated connections.
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
@@ -12,12 +12,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use super::*;
 use crate::auth::{Authorizer, AuthorizerAttributes, Decision, Identity, Mode};
 
-/// Far more than anything takes on a busy machine; only a test that fails waits for it.
+/// Longer than anything takes on a busy machine; only a failing test waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
-/// Panics when it is asked about one object.
+/// An authorizer that panics for one object.
 struct Broken;
 
 impl Authorizer for Broken {
@@ -29,7 +29,7 @@ impl Authorizer for Broken {
     }
 }
 
-/// A product whose streams never end: `/events` waits after the first piece, everything else fills every buffer.
+/// A product with endless streams: `/events` waits after the first chunk, everything else fills every buffer.
 async fn endless(call: Call) -> Response<mount::Body> {
     let piece = || Ok(Bytes::from_static(&[b'x'; 8 << 10]));
     let first = futures::stream::iter([Ok(Bytes::from("first"))]);
@@ -75,13 +75,13 @@ impl World {
         client
     }
 
-    /// A connection of somebody without credentials, who is nobody's exception.
+    /// An unauthenticated connection, without any exemption.
     fn connect_stranger(&mut self) -> DuplexStream {
         let stop = Stop::Ahead(self.shutdown.clone());
         self.connect_as(Connection::Bare, stop)
     }
 
-    /// Makes configmaps that together fill every buffer on the way to a client.
+    /// Creates ConfigMaps that fill every buffer on the way to a client.
     async fn fill(&self) {
         for i in 0..20 {
             let data = "x".repeat(100 << 10);
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// The code that a stranger's read gets.
+    /// The status code of an unauthenticated read.
     async fn read_code(&self) -> u16 {
         let request = Request::get(CONFIGMAPS).body(Empty::<Bytes>::new()).unwrap();
         self.api.answer(&Connection::Bare, request).await.status().as_u16()
@@ -111,13 +111,13 @@ impl World {
         self.connect(Stop::Ahead(self.shutdown.clone()))
     }
 
-    /// All connections end, though no client leaves.
+    /// Waits until the server closes all connections.
     async fn all_end(self) {
         timeout(PATIENCE, self.connections.join_all()).await.expect("they end");
     }
 }
 
-/// Asks, and reads until the server closes the connection.
+/// Sends a request and reads until the server closes the connection.
 async fn last_answer(client: &mut DuplexStream, path: &str) -> String {
     client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -151,7 +151,7 @@ async fn requests_in_flight_are_answered_at_shutdown() {
 async fn connections_that_have_nothing_to_do_end_at_once_when_the_server_stops() {
     let limits = Limits { head_timeout: FOR_EVER, idle_timeout: FOR_EVER, ..Limits::default() };
     let mut world = World::new(limits).await;
-    // One that has not even said which protocol it speaks, one between two requests, one that watches.
+    // One before its first byte, one between two requests, one with a watch.
     let _silent = world.connect_early();
     let (mut idle, mut watch) = (world.connect_early(), world.connect_early());
     let mut begun = [0; 15];
@@ -235,7 +235,7 @@ async fn a_request_is_the_last_of_its_connection_with_the_configured_probability
     drop(sender);
 }
 
-/// Sends a request and reads nothing but the first line of its answer.
+/// Sends a request and reads only the status line.
 async fn begin(client: &mut DuplexStream, path: &str) {
     client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
     let mut begun = [0; 15];
@@ -243,7 +243,7 @@ async fn begin(client: &mut DuplexStream, path: &str) {
     assert_eq!(&begun, b"HTTP/1.1 200 OK");
 }
 
-/// One slot for reads, and so long for a response that makes no progress.
+/// Limits with one read slot and this stall timeout.
 fn one_read(stall_timeout: Duration) -> Limits {
     Limits { reads_in_flight: 1, stall_timeout, ..Limits::default() }
 }
@@ -299,7 +299,7 @@ async fn a_stream_of_a_mount_that_nobody_reads_is_aborted() {
     begin(&mut client, "/endless/flood").await;
     let api = world.api.clone();
     world.all_end().await;
-    assert_eq!(api.metrics.watches.get(), 0, "its path is given back");
+    assert_eq!(api.metrics.watches.get(), 0, "its slot is released");
 }
 
 #[tokio::test]

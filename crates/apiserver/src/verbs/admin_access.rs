@@ -1,4 +1,4 @@
-//! Devices that are looked into while others use them.
+//! Admin access to devices in use (dynamic resource allocation).
 
 use kinds::{admin_access, bad_admin_access};
 use model::error::{Error, FieldError};
@@ -6,7 +6,7 @@ use model::error::{Error, FieldError};
 use crate::admission::AdmissionAttributes;
 use crate::registry::Object;
 
-/// What is wrong with an object that asks for it, by the labels of its namespace.
+/// The error of an object that requests admin access without the label on its namespace.
 pub async fn bad_access(
     request: &AdmissionAttributes<'_>,
     new: &Object,

@@ -1,7 +1,7 @@
-//! What only one object at a time may have: keys of the store that are written and removed with the object that has it.
+//! The allocator of cluster IPs and node ports: each is a key of the store that is written and deleted with its object.
 //!
-//! Two servers that hand out the same address write the same key in the same moment: one of them is told so, and takes
-//! another. There is no list of free addresses that could be wrong after a crash.
+//! Two servers that allocate the same address write the same key, so one of them conflicts and takes another address. There
+//! is no list of free addresses that a crash could corrupt.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -19,16 +19,16 @@ use super::{Call, store_error};
 use crate::pages::Pages;
 use crate::registry::{Object, ResourceType};
 
-/// The group of the resources that hold claims. No path leads there: a group that clients can make has a dot.
+/// The group of allocation keys. No API path reaches it: groups of CRDs contain a dot.
 const GROUP: &str = "claims";
 const ADDRESSES: &str = "clusterips";
 const PORTS: &str = "nodeports";
 const DEFAULTS: &str = "defaults";
 
-/// What an object may require that is no claim, beside its namespace.
+/// A requirement of a write that is no allocation, beside its namespace.
 const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// The objects that show to clients who has an address.
+/// The IPAddress objects, which show allocations to clients.
 const SHOWN: (&str, &str, &str) = ("networking.k8s.io", "v1", "ipaddresses");
 
 fn key(claim: Claim) -> ObjectKey {
@@ -40,7 +40,7 @@ fn key(claim: Claim) -> ObjectKey {
     ObjectKey::new(&Resource::new(GROUP, plural), "", &name)
 }
 
-/// Lets the kind fill in what the server hands out. Where others were faster (`contested`), it knows all that is taken.
+/// Sets allocated values. After a conflict (`contested`) all taken values are read first.
 pub async fn allocate(
     call: &Call,
     object: &mut Object,
@@ -66,7 +66,7 @@ pub async fn allocate(
     })
 }
 
-/// Of what a client asks for by name, what cannot be had, and who has it.
+/// The requested values that are taken, with their owners.
 async fn asked_and_taken(
     call: &Call,
     object: &Object,
@@ -106,7 +106,7 @@ async fn all_taken(call: &Call) -> Result<BTreeMap<Claim, String>, Error> {
     Ok(taken)
 }
 
-/// Whether a transaction failed because of a claim and not because of the object itself.
+/// Whether a transaction conflicted on an allocation, not on the object itself.
 pub fn was_contested(error: &store::Error, own: &ObjectKey) -> bool {
     match error {
         store::Error::AlreadyExists { key }
@@ -118,8 +118,8 @@ pub fn was_contested(error: &store::Error, own: &ObjectKey) -> bool {
     }
 }
 
-/// The steps that belong to the write of an object: what it takes, what it gives back, what ends with it. A new object has
-/// no old version, one that ends has no new one.
+/// The writes that belong to an object: allocations, releases, and objects that are deleted with it. `old` is absent for a
+/// create, `new` for a deletion.
 pub async fn steps(
     call: &Call,
     new: Option<&Object>,
@@ -146,7 +146,7 @@ pub async fn steps(
     Ok(steps)
 }
 
-/// The name of the object that has what a key stands for.
+/// The name of the owner of an allocation.
 fn owner_of(claimed: &Stored) -> String {
     let owner =
         read(claimed).ok().and_then(|body| body.get("owner")?.get("name")?.as_str().map(str::to_owned));
@@ -207,7 +207,7 @@ async fn giving_back(call: &Call, claim: Claim, object: &Object) -> Result<Vec<W
         && let Some(head) = call.api.store.get(&shown_key(address), None).await?
     {
         let last = read(&head)?;
-        // Somebody may have put another object in its place.
+        // Another client may have replaced the IPAddress.
         if last.get("spec").and_then(|spec| spec.get("parentRef")) == Some(&owner(call, object)) {
             steps.push(removal(shown, head, &last));
         }

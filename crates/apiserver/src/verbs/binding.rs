@@ -1,4 +1,4 @@
-//! A binding: gives a pod to a node. It is no object of its own.
+//! Binding: binds a Pod to a Node. Bindings are not stored.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::built_in;
 use crate::registry::{Object, Served};
 use crate::render;
 
-/// Answers a binding that was sent to a pod, or to the collection of all bindings.
+/// Serves a Binding sent to a Pod, or to the collection of Bindings.
 pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(built_in::alone("", "Binding"))));
@@ -46,7 +46,7 @@ pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     render::done(&sent)
 }
 
-/// Writes the pod that a binding names, again if others are faster.
+/// Writes the Pod of a Binding; retries conflicts.
 async fn bind_pod(call: &Call, binding: &Object, dry_run: bool) -> Result<(), Error> {
     let name = metadata::text(binding, "name");
     let key = call.key_of(name);
@@ -77,7 +77,7 @@ async fn bind_pod(call: &Call, binding: &Object, dry_run: bool) -> Result<(), Er
     Err(super::write::modified(call))
 }
 
-/// Who names a uid or a version means that pod, as it was then.
+/// Checks uid and resourceVersion of the Binding against the Pod.
 fn check_preconditions(call: &Call, binding: &Object, pod: &Object, revision: &str) -> Result<(), Error> {
     let found =
         [("uid", "UID", metadata::text(pod, "uid")), ("resourceVersion", "ResourceVersion", revision)];

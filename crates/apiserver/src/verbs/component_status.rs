@@ -1,4 +1,4 @@
-//! The parts of the control plane as old clients ask for them. None is stored: there is only this server and its database.
+//! ComponentStatuses for old clients. They are not stored: the components are this server and its database.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -27,7 +27,7 @@ pub async fn list(call: &Call) -> Result<Response<Body>, Error> {
     render::list(call, &metadata, statuses(call).await.iter().map(bytes).collect())
 }
 
-/// Under the names that Kubernetes has for them: what stores objects is called etcd there.
+/// The components under Kubernetes' names: the database is called etcd.
 async fn statuses(call: &Call) -> Vec<Value> {
     let database = match call.api.store.clock().await {
         Ok(_) => ("True", "ok"),

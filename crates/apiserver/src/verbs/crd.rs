@@ -1,4 +1,4 @@
-//! The CRD that an object of a custom type needs: it has to be the one that the object was shaped by.
+//! The CRD requirement of custom objects: a write needs the CRD that shaped the object.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,14 +13,14 @@ use super::Call;
 use crate::crds::{Catalog, conditions};
 use crate::registry::Object;
 
-/// The field of a CRD that a write of its objects requires. Clients cannot select by it.
+/// The attribute of a CRD that a write of its objects requires. Clients cannot select by it.
 pub const STATE: &str = "state";
 
 fn resource() -> Resource {
     Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// What the store has to find when an object is written; `None` where there is no CRD.
+/// The requirement of the transaction; `None` for built-in types.
 pub fn requirement(call: &Call) -> Option<Write> {
     let crd = call.crd.as_ref()?;
     let key = crd.key();
@@ -30,7 +30,7 @@ pub fn requirement(call: &Call) -> Option<Write> {
     Some(Write::Require { key, expect, selector: Selector { requirements: vec![unchanged] } })
 }
 
-/// Refuses new objects of a type that is on its way out.
+/// Refuses new objects of a terminating CRD.
 pub fn check_create(call: &Call, name: &str) -> Result<(), Error> {
     if call.crd.as_ref().is_none_or(|crd| !crd.is_ending) {
         return Ok(());
@@ -43,7 +43,7 @@ pub fn check_create(call: &Call, name: &str) -> Result<(), Error> {
     })
 }
 
-/// Whether a write failed because the CRD is another one by now.
+/// Whether a write failed because the CRD changed.
 pub fn has_moved(call: &Call, error: &store::Error) -> bool {
     let key = match error {
         store::Error::NotFound { key } | store::Error::Conflict { key, .. } => key,
@@ -53,28 +53,28 @@ pub fn has_moved(call: &Call, error: &store::Error) -> bool {
 }
 
 impl Call {
-    /// What has to follow before a client sees an object; `None` unless the objects are CRDs.
+    /// The catalog to wait for before a client sees an object; `None` unless the objects are CRDs.
     pub fn crd_catalog(&self) -> Option<Arc<Catalog>> {
         self.resource_type.is_crd().then(|| self.api.catalog.clone())
     }
 
-    /// Writes, if the CRD of the type is still the one that the objects were shaped by. Comes back when this server acts on
-    /// the write, or says in `unenforced` that it does not yet.
+    /// Writes with the CRD requirement. Returns when the informers of this server have the write, or sets `unenforced` on
+    /// timeout.
     pub async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Written>, store::Error> {
         writes.extend(requirement(self));
         let written = self.api.store.write(writes).await?;
-        // The object itself comes first, before what is written with it.
+        // The object itself comes first, then the writes that belong to it.
         let Some(own) = written.first() else { return Ok(written) };
         let resource = &self.resource_type.resource;
         if self.api.informers.wait_for(resource, own.revision).await.is_err() {
-            tracing::warn!(%resource, revision = %own.revision, "an informer is behind; a write is not enforced yet");
+            tracing::warn!(%resource, revision = %own.revision, "informer is behind; a write is not enforced yet");
             self.unenforced.store(true, Ordering::Relaxed);
         }
         Ok(written)
     }
 }
 
-/// Gives a CRD the names that are free and the conditions that follow.
+/// Sets accepted names and conditions of a CRD.
 pub fn set_names(call: &Call, object: &mut Object, now: &str) {
     if !call.resource_type.is_crd() {
         return;

@@ -22,9 +22,9 @@ use crate::registry::Object;
 use crate::request::verb::Verb;
 use crate::{render, reviews};
 
-/// How often another random suffix is tried when a generated name is taken.
+/// Attempts to find a free generated name.
 const NAME_ATTEMPTS: usize = 8;
-/// How often something else is handed out when others are faster.
+/// Attempts to allocate values under contention.
 const ALLOCATION_ATTEMPTS: usize = 16;
 
 pub async fn create(call: Call) -> Result<Response<Body>, Error> {
@@ -45,7 +45,7 @@ pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     }
 }
 
-/// Makes an object of an applied configuration.
+/// Creates an object by server-side apply.
 pub async fn create_applied(
     call: &Call,
     applied: Mutated,
@@ -54,13 +54,13 @@ pub async fn create_applied(
     create_tracked(call, applied.object, applied.tracked.as_ref(), options).await
 }
 
-/// Refuses a PUT or an apply that would create an object where the caller lacks the verb `create` on it.
+/// Refuses a PUT or an apply that would create an object if the caller lacks the verb `create`.
 pub fn may_create(call: &Call) -> Result<(), Error> {
     let attributes = AuthorizerAttributes::Resource { verb: Verb::Create.as_str(), path: &call.path };
     call.api.authorizer.require(&call.caller, attributes)
 }
 
-/// Who replaces or applies an object that is not there makes it, whatever version it was that they have seen.
+/// Removes the resourceVersion from an update or apply of a missing object, which creates it.
 pub fn forget_version(call: &Call, object: &mut Object) -> Result<(), Error> {
     let version = metadata::text(object, "resourceVersion");
     if !version.is_empty() && version.parse::<u64>().is_err() {
@@ -70,7 +70,7 @@ pub fn forget_version(call: &Call, object: &mut Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes an object of a decoded body; also what an update of an absent object does, for types that allow it.
+/// Creates a decoded object; also for an update of a missing object, if the type allows it.
 pub async fn create_object(
     call: &Call,
     object: Object,
@@ -103,7 +103,7 @@ async fn create_tracked(
         return Err(refused);
     }
     let sent = SentMetadata::of(&object);
-    // What is set at random or handed out is set anew in each attempt. Most objects have nothing of that, and need no copy.
+    // Generated and allocated values are new in each attempt. Most objects have none and need no copy.
     let is_copied = generated || call.resource_type.strategy.allocates();
     if let Some(Tracked { json, errors, .. }) = request.changed_managers() {
         let tracked = tracked.to_mut();
@@ -132,17 +132,17 @@ async fn create_tracked(
     }
 }
 
-/// What became of one attempt to make an object.
+/// The result of one attempt.
 enum CreateOutcome {
-    /// It is made: as the client gets it.
+    /// The object is created; its bytes in the version of the request.
     Made(bytes::Bytes),
-    /// There is one with this name.
+    /// The name exists.
     NameTaken(String),
-    /// Somebody else has got what was handed out to it.
+    /// Another object has an allocated value.
     AllocationTaken,
 }
 
-/// What has to be known of an object as it was sent, once the server has set what it decides.
+/// Metadata of the sent object that is needed after the server's fields are set.
 struct SentMetadata {
     name: String,
     has_version: bool,
@@ -150,7 +150,7 @@ struct SentMetadata {
 
 impl SentMetadata {
     fn of(object: &Object) -> Self {
-        // What is no number is no version, and does no harm.
+        // A value that is no number is ignored.
         let version = metadata::text(object, "resourceVersion").parse::<u64>();
         let has_version = version.is_ok_and(|version| version != 0);
         Self { name: namespace::name_in_messages(object).to_owned(), has_version }
@@ -187,7 +187,7 @@ async fn attempt(
     }
 }
 
-/// Makes an object ready to be written, if it may be.
+/// Prepares and validates an object for the commit.
 async fn check(
     request: &AdmissionAttributes<'_>,
     sent: &SentMetadata,
@@ -224,7 +224,7 @@ async fn name_conflict(call: &Call, name: String, generated: bool) -> Error {
     Error::AlreadyExists { group, resource, name, is_ending }
 }
 
-/// What the object says of its own place must be what the path says.
+/// The namespace of the object must match the path.
 pub fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     let namespace = metadata::text(object, "namespace");
     if !namespace.is_empty() && call.resource_type.namespaced && namespace != call.namespace() {
@@ -234,7 +234,7 @@ pub fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets what is left out and takes away what only the server says: so plugins see it. A generated name is not known yet.
+/// Sets defaults and removes server fields before admission. A generated name is not known yet.
 fn complete(call: &Call, object: &mut Object) {
     call.resource_type.strategy.default(object);
     for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid", "creationTimestamp"] {
@@ -243,12 +243,12 @@ fn complete(call: &Call, object: &mut Object) {
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
     } else {
-        // Kubernetes forgives a namespace where none belongs.
+        // Kubernetes ignores a namespace on cluster-scoped objects.
         metadata::remove(object, "namespace");
     }
 }
 
-/// Sets what the server decides of every new object: name, uid, time, generation.
+/// Sets name, uid, creationTimestamp and generation.
 fn fill(call: &Call, object: &mut Object) {
     let base = metadata::text(object, "generateName").to_owned();
     if metadata::text(object, "name").is_empty() && !base.is_empty() {
@@ -263,7 +263,7 @@ fn fill(call: &Call, object: &mut Object) {
     }
 }
 
-/// Checks what the server made of the object, then what was sent.
+/// Validates the prepared object, then the sent resourceVersion.
 fn validate(
     request: &AdmissionAttributes<'_>,
     sent: &SentMetadata,
@@ -280,7 +280,7 @@ fn validate(
     if !errors.is_empty() {
         return Err(resource_type.invalid(name, errors));
     }
-    // A version that nothing will have does no harm.
+    // A dry run ignores the resourceVersion.
     if sent.has_version && !request.dry_run {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Error::BadRequest { message: message.to_owned() });
@@ -316,11 +316,11 @@ async fn commit(
     Ok(call.resource_type.of_version(written.value, written.revision).await?)
 }
 
-/// Why an object was not written: because of the store, or because of itself.
+/// The reason why an object was not written.
 pub enum WriteFailure {
-    /// The store did not take it.
+    /// The store refused it.
     Store(store::Error),
-    /// It cannot be brought into the form that is stored.
+    /// It cannot be encoded.
     Api(Error),
 }
 

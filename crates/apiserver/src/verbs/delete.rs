@@ -1,4 +1,4 @@
-//! delete: an object gone, or on its way out while finalizers hold it.
+//! delete: removes an object, or marks it while finalizers or a grace period hold it.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -23,32 +23,32 @@ use crate::crds::conditions;
 use crate::registry::{Object, ResourceType, Served};
 use crate::render;
 
-/// What a deletion did.
+/// The result of a deletion.
 pub enum Deleted {
-    /// The object with this uid is gone; this is what watchers see of its end.
+    /// The object is removed; the bytes of its last state.
     Gone(Uid, Bytes),
-    /// The object is on its way out, in this state.
+    /// The object is terminating, in this state.
     Waiting(Bytes),
 }
 
-/// What becomes of an object that shall be deleted.
+/// The new state of an object that is deleted.
 pub struct Deletion {
     object: Object,
-    /// Whether it goes at once.
+    /// Whether it is removed at once.
     is_end: bool,
-    /// What watchers see of it, and what is stored if it does not go.
+    /// The body of the DELETED event, or of the terminating object.
     body: Encoded,
 }
 
 impl Deletion {
-    /// Of an object, as it is by now.
+    /// The deletion of a parsed object.
     pub async fn of(of: &Served, mut object: Object, options: &DeleteOptions) -> Result<Self, Error> {
         let DeletionDecision { is_end, .. } = decide(of, &mut object, options);
         let body = of.sealed(&object).await?;
         Ok(Self { object, is_end, body })
     }
 
-    /// Of an object as it is stored. Who manages its fields need not be known if that is all that is written of it.
+    /// The deletion of a stored object. Its managedFields are parsed only if they are written.
     async fn of_stored(
         of: &Served,
         head: &Stored,
@@ -90,7 +90,7 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
     delete_found(call, key.clone(), None, options).await
 }
 
-/// The same for an object that was read a moment ago; if it has changed since, it is read again.
+/// Like [`delete_object`], for an object that was just read; reads again after a conflict.
 pub async fn delete_found(
     call: &Call,
     key: ObjectKey,
@@ -115,7 +115,7 @@ pub async fn delete_found(
         let Some(head) = head else { return Err(resource_type.not_found(&key.name)) };
         check_preconditions(resource_type, &head, options)?;
         let object = resource_type.read_unmanaged(&head).await?;
-        // Of many that are deleted at once none is named.
+        // deletecollection has no name in its attributes.
         let name = &call.path.name;
         let request =
             AdmissionAttributes::delete(call, name, &head, &object, &options.given, options.dry_run);
@@ -131,7 +131,7 @@ pub async fn delete_found(
     Err(modified(call))
 }
 
-/// Tells the client what stays behind where it did not say what it wants.
+/// Warns if the default propagation policy orphans dependents.
 pub fn warn(call: &Call, options: &DeleteOptions) {
     if let (Dependents::Orphaned(warning), None) =
         (call.resource_type.strategy.dependents(), options.propagation)
@@ -140,7 +140,7 @@ pub fn warn(call: &Call, options: &DeleteOptions) {
     }
 }
 
-/// Deletes an object, or begins its deletion, together with another write; `None` if others were faster.
+/// Deletes an object, or begins its deletion, together with another write; `None` after a conflict.
 pub async fn attempt(
     call: &Call,
     head: &Stored,
@@ -178,17 +178,17 @@ pub async fn attempt(
     }
 }
 
-/// What is decided about an object that shall be deleted.
+/// The decision about a deletion.
 struct DeletionDecision {
-    /// Whether it goes at once.
+    /// Whether the object is removed at once.
     is_end: bool,
-    /// Whether it has become another for it.
+    /// Whether the object was changed.
     is_changed: bool,
 }
 
-/// Makes of an object what it is when it shall be deleted.
+/// Sets the fields of a terminating object, and decides whether it is removed.
 fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> DeletionDecision {
-    // A namespace that is on its way out stays as it is until its contents are gone.
+    // A terminating namespace stays until its contents are deleted.
     let is_emptied = || resource_type.is_namespace() && resource_type.strategy.holds_deletion(object);
     if is_being_deleted(object) && is_emptied() {
         return DeletionDecision { is_end: false, is_changed: false };
@@ -219,7 +219,7 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
     DeletionDecision { is_end, is_changed }
 }
 
-/// What becomes of dependents; `None` leaves it to the finalizers that the object has.
+/// The propagation policy; `None` leaves it to the object's finalizers.
 fn propagation(
     resource_type: &ResourceType,
     object: &Object,
@@ -235,7 +235,7 @@ fn propagation(
     }
 }
 
-/// A deletion that has begun can end sooner, never later.
+/// Shortens the grace period; it is never extended.
 fn shorten(object: &mut Object, asked: Option<i64>) {
     let Some(asked) = asked.map(|seconds| if seconds < 0 { 1 } else { seconds }) else { return };
     let given = grace(object);
@@ -246,13 +246,13 @@ fn shorten(object: &mut Object, asked: Option<i64>) {
     }
 }
 
-/// Who names a uid or a version means that object, as it was then.
+/// Checks uid and resourceVersion of the preconditions.
 pub fn check_preconditions(
     resource_type: &ResourceType,
     head: &Stored,
     options: &DeleteOptions,
 ) -> Result<(), Error> {
-    // These two look for themselves before the store does.
+    // Kubernetes checks these two before the store does.
     if resource_type.is_namespace() || resource_type.is_crd() {
         return check_first(resource_type, head, options);
     }
@@ -277,7 +277,7 @@ pub fn check_preconditions(
     Ok(())
 }
 
-/// The same in the words of namespaces and CRDs.
+/// The check with the messages of Namespaces and CRDs.
 fn check_first(resource_type: &ResourceType, head: &Stored, options: &DeleteOptions) -> Result<(), Error> {
     let conflict = |what: &str, given: &str, actual: &str| {
         let message =

@@ -1,4 +1,4 @@
-//! Whoever writes a role or a binding gives rights away, and may give no others than they have.
+//! Privilege escalation check: writing a role or binding needs the rights that it grants.
 
 use kinds::rbac::{self, GROUP, PolicyRule, RoleRef, missing, names_of_missing, not_found};
 use model::error::{Error, quote};
@@ -10,7 +10,7 @@ use crate::auth::{AuthorizerAttributes, MASTERS};
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
-/// Refuses a role or binding by which somebody would get more than the caller has.
+/// Refuses a role or binding that grants more rights than the caller has.
 pub fn check(call: &Call, new: &Object, old: Option<&Object>) -> Result<(), Error> {
     let Some(kind) = RbacKind::of(&call.resource_type) else { return Ok(()) };
     if call.caller.is_in(MASTERS) || old.is_some_and(|old| only_lets_go(new, old)) {
@@ -19,7 +19,7 @@ pub fn check(call: &Call, new: &Object, old: Option<&Object>) -> Result<(), Erro
     if kind.is_binding() { check_binding(call, new) } else { check_role(call, new, old) }
 }
 
-/// Whether nothing changes but what holds an object: whoever deletes what it depends on has to be able to let it go.
+/// Whether only owner references or finalizers change, which the garbage collector must be able to do.
 fn only_lets_go(new: &Object, old: &Object) -> bool {
     let rest = |object: &Object| {
         let mut object = object.clone();
@@ -82,7 +82,7 @@ fn check_binding(call: &Call, new: &Object) -> Result<(), Error> {
     let found = call.api.rbac.index().role(call.namespace(), &role);
     let given = found.ok_or_else(|| Error::NotFound {
         group: GROUP.to_owned(),
-        // Kubernetes' words: the binding is named, not the role.
+        // Kubernetes names the binding here, not the role.
         resource: call.resource_type.plural.clone(),
         name: role.name.to_string(),
     })?;

@@ -1,6 +1,6 @@
-//! An eviction: a deletion of a pod that asks the budgets of disruptions first. It is no object of its own.
+//! Eviction: a deletion of a Pod that respects PodDisruptionBudgets. Evictions are not stored.
 //!
-//! The budget is counted down in the transaction that begins the deletion: neither happens alone.
+//! The budget is decremented in the transaction that begins the deletion.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::pages::Pages;
 use crate::registry::{Object, Served};
 use crate::render;
 
-/// Answers an eviction that was sent to a pod.
+/// Serves an Eviction sent to a Pod.
 pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(built_in::alone("policy", "Eviction"))));
@@ -42,7 +42,7 @@ pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     render::done(&sent)
 }
 
-/// The options of the deletion; a dry run may be asked for there or in the query.
+/// The delete options; dryRun may be in them or in the query.
 fn delete_options(call: &Call, eviction: &Object) -> Result<DeleteOptions, Error> {
     let mut options = eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({}));
     let asked: Vec<&str> = call.query.all("dryRun").collect();
@@ -59,7 +59,7 @@ fn delete_options(call: &Call, eviction: &Object) -> Result<DeleteOptions, Error
     DeleteOptions::from_value(options)
 }
 
-/// Begins the deletion of the pod, again if others are faster.
+/// Begins the deletion of the Pod; retries conflicts.
 async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
     let key = call.key();
     for _ in 0..ATTEMPTS {
@@ -78,7 +78,7 @@ async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
     Err(modified(call))
 }
 
-/// The write that counts an eviction, if a budget has to.
+/// The write that decrements the budget, if one applies.
 async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Error> {
     let registry = call.api.registry();
     let Some(of) = registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! get: one object.
+//! get: reads one object.
 
 use http::{Response, StatusCode};
 use model::error::Error;

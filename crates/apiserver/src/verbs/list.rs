@@ -1,4 +1,4 @@
-//! list: many objects, streamed in constant memory from pages that all show the same revision.
+//! list: streams objects in constant memory, from pages of the same revision.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::registry::Served;
 use crate::render::ListFrame;
 use crate::request::list_options::{ListOptions, VersionMatch};
 
-/// Objects read from the store at once.
+/// Objects per page.
 const CHUNK: usize = 500;
 
-/// Objects are put together until a piece of the answer has this size.
+/// The size of a response chunk.
 const PIECE: usize = 64 << 10;
 
 pub async fn list(call: Call) -> Result<Response<Body>, Error> {
@@ -46,7 +46,7 @@ pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     Ok(frame.response(Body::stream(stream(frame.clone(), reader, first))))
 }
 
-/// Writes the list while it is read. Its metadata comes last, when it is known where the list ended.
+/// Streams a list while it is read. Its metadata comes last.
 fn stream(
     frame: ListFrame,
     reader: Reader,
@@ -55,14 +55,14 @@ fn stream(
     struct State {
         frame: ListFrame,
         reader: Reader,
-        /// Items that are read and not yet written.
+        /// Items that are read and not yet encoded.
         page: std::vec::IntoIter<Stored>,
         opened: bool,
         items: bool,
         closed: bool,
     }
     impl State {
-        /// The next piece: who does not read on keeps one of these and what is left of a page.
+        /// The next chunk: a client that stops reading holds one of these and the rest of a page.
         async fn piece(&mut self) -> Result<Bytes, Error> {
             let mut out = BytesMut::with_capacity(PIECE);
             if !std::mem::replace(&mut self.opened, true) {
@@ -92,7 +92,7 @@ fn stream(
             return None;
         }
         let piece = state.piece().await.map_err(|error| {
-            tracing::warn!(%error, "a list ended early");
+            tracing::warn!(%error, "list ended early");
             state.closed = true;
             Aborted
         });
@@ -101,7 +101,7 @@ fn stream(
     .boxed()
 }
 
-/// What `metadata` of a list says.
+/// The metadata of a list.
 #[derive(Clone, Debug)]
 pub struct ListMetadata {
     pub revision: Revision,
@@ -109,17 +109,17 @@ pub struct ListMetadata {
     pub remaining: Option<u64>,
 }
 
-/// Reads a list from the store, chunk by chunk.
+/// Reads a list page by page.
 pub struct Reader {
     store: Store,
     resource_type: Arc<Served>,
     catalog: Option<Arc<Catalog>>,
     query: ListQuery,
-    /// One object, where the selection names it.
+    /// The only object, if the selection names it.
     lookup: Option<ObjectKey>,
-    /// How many objects the client still wants.
+    /// The remaining limit.
     wanted: Option<usize>,
-    /// How many objects there were before the first chunk; unknown with a selector.
+    /// The total number of objects; unknown with a selector.
     left: Option<u64>,
     counts: bool,
     token: Option<ContinueToken>,
@@ -130,7 +130,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Everything of a selection as of now, for a watch that begins with the state.
+    /// All selected objects at the newest revision, for the initial state of a watch.
     pub fn of_state(call: &Call, selection: &Selection) -> Self {
         Self {
             store: call.api.store.clone(),
@@ -174,12 +174,12 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Whether everything has been read.
+    /// Whether all objects are read.
     pub fn done(&self) -> bool {
         self.done
     }
 
-    /// As of which revision it reads; known after the first chunk.
+    /// The revision of the list; known after the first page.
     pub fn revision(&self) -> Revision {
         self.revision.unwrap_or(Revision::ZERO)
     }
@@ -190,7 +190,7 @@ impl Reader {
         self.show(items).await
     }
 
-    /// The same, as they are stored.
+    /// Like [`Reader::next`], in the stored form.
     pub async fn next_stored(&mut self) -> Result<Vec<Stored>, Error> {
         if let Some(key) = self.lookup.clone() {
             return self.only(&key).await;
@@ -201,7 +201,7 @@ impl Reader {
         if self.revision.is_none() && self.token.is_none() {
             self.left = total;
         }
-        // All further chunks show the state of the first.
+        // All further pages have the revision of the first.
         self.revision = Some(revision);
         self.query.at = Some(revision);
         self.given += items.len() as u64;
@@ -215,7 +215,7 @@ impl Reader {
         Ok(items)
     }
 
-    /// A selection that names one object is a look-up.
+    /// Reads the only object of the selection.
     async fn only(&mut self, key: &ObjectKey) -> Result<Vec<Stored>, Error> {
         self.done = true;
         let at = match self.query.at {
@@ -234,7 +234,7 @@ impl Reader {
         self.resource_type.all_of_version(items).await
     }
 
-    /// What stands in the list's metadata, once all was read.
+    /// The metadata of the list, after all objects are read.
     pub fn metadata(&self) -> ListMetadata {
         let remaining = self.left.filter(|_| self.counts).map(|left| left.saturating_sub(self.given));
         let continue_token = self.query.after.clone().filter(|_| self.more).map(|position| {
@@ -245,7 +245,7 @@ impl Reader {
         ListMetadata { revision: self.revision(), continue_token, remaining }
     }
 
-    /// Whether this list goes on in the newest state because its own is gone.
+    /// Whether the list continues in the newest state because its revision expired.
     fn resumed(&self) -> bool {
         self.token.as_ref().is_some_and(|token| token.revision().is_none())
     }
@@ -269,7 +269,7 @@ You can start a new list without the continue parameter, or use the continue tok
 the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
 were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// The clock must have reached a revision that a client asks for.
+/// Refuses a revision that the store has not reached.
 pub async fn check_reached(store: &Store, requested: Revision) -> Result<(), Error> {
     if requested == Revision::ZERO {
         return Ok(());

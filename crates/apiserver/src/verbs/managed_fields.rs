@@ -1,4 +1,4 @@
-//! Who owns the fields of what a call writes.
+//! managedFields of the objects that a request writes.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::metadata;
 use crate::api::ApiServer;
 use crate::registry::{Object, Registry, Served};
 
-/// Who owns the fields of what the server writes by itself.
+/// The field manager of the server's own writes.
 pub const SERVER: &str = "kube-apiserver";
 
-/// The versions in which the objects of a type are shown.
+/// The served versions of a type.
 struct ServedVersions {
     registry: Arc<Registry>,
     own: Arc<Served>,
@@ -37,7 +37,7 @@ impl Versions for ServedVersions {
             &self.own
         } else {
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-            // What other groups show of the same objects is not converted: so does Kubernetes.
+            // Like Kubernetes, does not convert between groups.
             self.registry.find(group, version, &self.own.plural).filter(|_| group == self.own.group)?
         };
         let strategy = &found.strategy;
@@ -53,7 +53,7 @@ impl Versions for ServedVersions {
     }
 }
 
-/// What a call says of who writes what.
+/// The field manager of a request.
 pub struct FieldManager {
     views: ServedVersions,
     subresource: String,
@@ -69,7 +69,7 @@ impl FieldManager {
         Self { views, subresource: call.path.subresource.clone(), manager, now }
     }
 
-    /// A write by the server itself, of an object or of a part of it.
+    /// The field manager of the server itself.
     pub fn by_server(api: &ApiServer, of: &Arc<Served>, subresource: &str, now: String) -> Self {
         let views = ServedVersions::new(api.registry(), Arc::clone(of));
         Self { views, subresource: subresource.to_owned(), manager: SERVER.to_owned(), now }
@@ -86,7 +86,7 @@ impl FieldManager {
         }
     }
 
-    /// What a write that is no apply makes of the managers. What the client says of them is taken out of the new object.
+    /// Updates managedFields for a write without apply. Removes the managedFields that the client sent.
     pub fn track(&self, live: Option<&Object>, new: &mut Object) -> Tracked {
         let tracked = match self.views.own.strategy.seen(new) {
             Some(seen) => apply::track(&self.scope(), live, &seen),
@@ -96,13 +96,13 @@ impl FieldManager {
         tracked
     }
 
-    /// Applies a configuration to what is stored.
+    /// Applies a configuration to the stored object.
     pub fn apply(&self, live: Option<&Object>, config: &Object, force: bool) -> Result<Applied, Error> {
         Ok(apply::apply(&self.scope(), live, config, force)?)
     }
 }
 
-/// Shows the managers in an object that is not written.
+/// Sets managedFields in an object that is not stored.
 pub fn set_managers(object: &mut Object, tracked: &Tracked) {
     let managers = tracked.json.as_deref().and_then(|json| serde_json::from_str(json).ok());
     let metadata = metadata::metadata_mut(object);

@@ -1,4 +1,4 @@
-//! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
+//! The verbs, one file each. A verb serves a checked call; it knows no sockets.
 
 mod admin_access;
 mod allocator;
@@ -60,25 +60,25 @@ use crate::request::query::Query;
 use crate::request::verb::Verb;
 use crate::warnings::Warnings;
 
-/// One request to one resource type, after everything was checked that does not depend on the verb.
+/// A request to a resource type, after all checks that do not depend on the verb.
 pub(crate) struct Call {
     pub api: ApiServer,
     pub caller: Identity,
     pub resource_type: Arc<Served>,
-    /// Where the type comes from, if that is a CRD.
+    /// The CRD of the type, for custom types.
     pub crd: Option<Arc<Crd>>,
     pub path: ResourcePath,
     pub query: Query,
     pub headers: HeaderMap,
     pub body: Bytes,
     pub form: Form,
-    /// What the client is told beside the answer.
+    /// The warnings of the response.
     pub warnings: Warnings,
-    /// What the audit log is told.
+    /// The audit trail.
     pub trail: Trail,
-    /// Whether a write was committed that this server does not act on yet.
+    /// Whether this server does not enforce a committed write yet.
     pub unenforced: Arc<AtomicBool>,
-    /// When the request ends in any case; none for what the server does by itself.
+    /// The deadline of the request; `None` for calls of the server itself.
     pub deadline: Option<Instant>,
     /// The priority level of the request.
     pub level: PriorityLevel,
@@ -100,17 +100,17 @@ pub(crate) struct Context<'a> {
 }
 
 impl Call {
-    /// The key of the object that the path names.
+    /// The key of the object in the path.
     pub fn key(&self) -> ObjectKey {
         self.key_of(&self.path.name)
     }
 
-    /// The key of another object in the same place.
+    /// The key of another object in the same namespace.
     pub fn key_of(&self, name: &str) -> ObjectKey {
         ObjectKey::new(&self.resource_type.resource, self.namespace(), name)
     }
 
-    /// The same call about another type.
+    /// The same call for another type.
     fn about(&self, resource_type: Arc<Served>) -> Self {
         Self {
             api: self.api.clone(),
@@ -130,21 +130,21 @@ impl Call {
         }
     }
 
-    /// The caller as the rules of kinds see them.
+    /// The caller for the rules of kinds.
     pub fn writer<'a>(&'a self, now: &'a str) -> Writer<'a> {
         let caller = &self.caller;
         Writer { name: &caller.name, uid: &caller.uid, groups: &caller.groups, extra: &caller.extra, now }
     }
 
-    /// Removes owner references that are there twice from what a client sent, with a warning. Those of a patch stay until mutating
-    /// admission is over, as in kube-apiserver.
+    /// Removes duplicate owner references from a sent object, with a warning. Those of a patch stay until after mutating
+    /// admission, as in kube-apiserver.
     fn dedup_sent_owners(&self, object: &mut Object) {
         if !self.is_patch() {
             self.dedup_owners(object, "");
         }
     }
 
-    /// Removes owner references that are there twice after mutating admission: webhooks may have introduced them.
+    /// Removes duplicate owner references after mutating admission, where webhooks may have added them.
     fn dedup_admitted_owners(&self, object: &mut Object) {
         self.dedup_owners(object, " after mutating admission happens");
     }
@@ -159,7 +159,7 @@ impl Call {
         }
     }
 
-    /// Whether it is a patch, or an applied configuration.
+    /// Whether it is a patch or an apply.
     pub fn is_patch(&self) -> bool {
         content_type(&self.headers).ends_with("-patch+json")
             || content_type(&self.headers) == apply::APPLY_PATCH
@@ -171,7 +171,7 @@ impl Call {
     }
 }
 
-/// How often a write is begun again when the CRD of its type changes meanwhile.
+/// Attempts of a write while its CRD changes.
 const CRD_ATTEMPTS: usize = 8;
 
 /// Finds the resource type and calls the verb.
@@ -187,7 +187,7 @@ pub(crate) async fn dispatch(
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let offer = resource_type.offer();
-    // A token is no object that could be a row.
+    // A TokenRequest has no table.
     let offer = Offer { tables: offer.tables && path.subresource != "token", ..offer };
     let form = negotiate::accepted(&headers, offer, streams, pretty)?;
     let mut call = Call {
@@ -220,7 +220,7 @@ pub(crate) async fn dispatch(
     enforced(run(call, verb).await, &unenforced)
 }
 
-/// Success only where this server acts on what was written: a role that still grants must not look deleted.
+/// Success only if this server enforces the write: a role that still grants must not look deleted.
 fn enforced(answer: Result<Response<Body>, Error>, unenforced: &AtomicBool) -> Result<Response<Body>, Error> {
     if answer.is_ok() && unenforced.load(Ordering::Relaxed) {
         let message = "the object was written, but this server does not enforce it yet".to_owned();
@@ -229,14 +229,14 @@ fn enforced(answer: Result<Response<Body>, Error>, unenforced: &AtomicBool) -> R
     answer
 }
 
-/// Deletes all objects of a CRD, or begins their deletion.
+/// Deletes all objects of a CRD.
 pub(crate) async fn delete_instances(api: &ApiServer, crd: &Arc<Crd>) -> Result<(), Error> {
     let Some(call) = instances(api, crd) else { return Ok(()) };
     let options = options::DeleteOptions { is_end_of_type: true, ..options::DeleteOptions::default() };
     delete_collection::delete_all(&call, &options).await.map(drop)
 }
 
-/// A call of the server itself about all objects of a CRD; `None` where it has no types.
+/// A call of the server itself on all objects of a CRD; `None` if it has no types.
 pub(crate) fn instances(api: &ApiServer, crd: &Arc<Crd>) -> Option<Call> {
     Some(Call {
         api: api.clone(),
@@ -256,7 +256,7 @@ pub(crate) fn instances(api: &ApiServer, crd: &Arc<Crd>) -> Option<Call> {
     })
 }
 
-/// The type that a path is about, if it takes the verb; whoever uses what is deprecated is told.
+/// The type of a path, if it supports the verb. Adds the deprecation warning.
 fn find(
     api: &ApiServer,
     verb: Verb,
@@ -272,13 +272,13 @@ fn find(
     };
     let is_custom = resource_type.custom.is_some();
     let verbs = resource_type.verbs_of(&path.subresource);
-    // To Kubernetes a watch is a list, also where there is only the list.
+    // Kubernetes treats a watch as a list, even if only list is supported.
     let is_reached = is_custom || verb == Verb::Watch || verbs.is_some_and(|verbs| verbs.contains(verb));
     if let Some(warning) = resource_type.strategy.deprecated().filter(|_| is_reached) {
         warnings.add(warning);
         trail.annotate("k8s.io/deprecated", || "true".to_owned());
     }
-    // A namespaced object is made in its namespace, never across all of them.
+    // A namespaced object is created in its namespace, never across all of them.
     let in_place = verb != Verb::Create || !resource_type.namespaced || !path.namespace.is_empty();
     match verbs {
         _ if is_custom && !in_place => return Err(Error::NoSuchPage),
@@ -297,7 +297,7 @@ fn find(
     Ok((resource_type.clone(), crd.cloned()))
 }
 
-/// Every verb but the smallest is boxed: else each request would carry room for the largest of them from hand to hand.
+/// Boxed: otherwise every request future would have the size of the largest verb.
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     match verb {
         _ if nodes::lead_to(&call.resource_type.group, &call.path.subresource) => {
@@ -322,45 +322,45 @@ async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     }
 }
 
-/// A failure of the store, in the words of the API. Every failure that a verb did not expect goes through here.
+/// Converts an unexpected store error to an API error.
 pub(crate) fn store_error(error: store::Error) -> Error {
     match error {
         store::Error::Expired { requested, .. } => {
             Error::Expired { message: too_old(requested), continue_token: None }
         }
         store::Error::Future { requested, current } => Error::FutureRevision { requested, current },
-        // The words of the database and of the operating system are for the log alone.
+        // Messages of the database and the operating system go to the log only.
         store::Error::Unavailable { reason } => {
-            tracing::error!(reason, "the database is unavailable");
+            tracing::error!(reason, "database is unavailable");
             Error::Unavailable {
                 message: "the database is unavailable; the server's log has the reason".to_owned(),
             }
         }
-        // No time to retry after: who repeats a create with generateName may have two objects.
+        // No Retry-After: repeating a create with generateName could create two objects.
         store::Error::OutcomeUnknown { reason } => {
-            tracing::error!(reason, "cannot tell whether a write was committed");
+            tracing::error!(reason, "outcome of a commit is unknown");
             let message = "the server could not confirm the write; it may have been committed".to_owned();
             Error::Timeout { message, retry_after_seconds: 0 }
         }
         store::Error::TooLarge { reason, .. } => Error::ObjectTooLarge { message: reason },
         other => {
-            tracing::error!(error = %other, "unexpected failure of the store");
+            tracing::error!(error = %other, "store failed unexpectedly");
             Error::Internal { message: "the store failed; the server's log has the reason".to_owned() }
         }
     }
 }
 
-/// Kubernetes' words for a revision whose history is gone.
+/// Kubernetes' message for an expired revision.
 pub(crate) fn too_old(requested: model::Revision) -> String {
     format!("The resourceVersion for the provided watch or list is too old: {requested}.")
 }
 
-/// The present time as objects have it.
+/// The current time in the format of objects.
 pub(crate) fn creation_time() -> String {
     metadata::time(now())
 }
 
-/// Takes the resourceVersion out of an object that was never written.
+/// Removes the resourceVersion of an unstored object.
 pub(crate) fn forget_version(object: &mut Object) {
     metadata::remove(object, "resourceVersion");
 }

@@ -1,4 +1,4 @@
-//! The scale of an object: a small object that shows how many replicas there are, and sets it.
+//! The scale subresource: reads and sets the replicas of an object.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::render;
 use crate::request::negotiate::content_type;
 use crate::request::verb::Verb;
 
-/// A call about the object, and the same call about its scale: bodies and answers are scales, all else is about the object.
+/// A call for the object, and the same call for its Scale, which bodies and responses have.
 struct Scale {
     object: Call,
     shown: Call,
@@ -90,12 +90,12 @@ impl Scale {
     }
 }
 
-/// Where a CRD says that the scale is.
+/// The scale paths of a CRD.
 fn paths(call: &Call) -> Option<&ScalePaths> {
     call.resource_type.custom.as_ref()?.version().scale.as_ref()
 }
 
-/// The scale of an object.
+/// The Scale of an object.
 fn shown(call: &Call, object: &Object) -> Result<Object, Error> {
     match paths(call) {
         Some(paths) => custom::scale::scale_of(paths, object).map_err(|message| Error::Internal { message }),
@@ -103,15 +103,15 @@ fn shown(call: &Call, object: &Object) -> Result<Object, Error> {
     }
 }
 
-/// How many replicas a patch finds where an object does not say it.
+/// The placeholder for missing replicas in a patch.
 const NO_REPLICAS: i64 = i32::MIN as i64;
 
-/// Whether nobody has said how many replicas a custom object shall have.
+/// Whether the replicas of a custom object are unset.
 fn has_no_replicas(scale: &Object) -> bool {
     scale.get("spec").and_then(|spec| spec.get("replicas")).and_then(Value::as_i64) == Some(NO_REPLICAS)
 }
 
-/// Where each version has its replicas.
+/// The path of the replicas in each version.
 fn replicas<'a>(call: &'a Call, api_version: &'a str) -> Vec<(&'a str, Option<Vec<&'a str>>)> {
     let Some(custom) = &call.resource_type.custom else {
         return vec![(api_version, Some(vec!["spec", "replicas"]))];
@@ -182,7 +182,7 @@ impl Mutation for SetScale<'_> {
                 message: format!("the spec replicas field {} cannot be empty", quote(&field)),
             });
         }
-        // The rules of a CRD's objects hold for what their scale shows.
+        // The CRD validates the replicas of custom objects.
         let errors = if paths(call).is_some() { Vec::new() } else { validate_scale(&scale.object) };
         if !errors.is_empty() {
             return Err(self.shown.resource_type.invalid(&call.path.name, errors));

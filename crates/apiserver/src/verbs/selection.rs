@@ -1,4 +1,4 @@
-//! Which objects a list, watch or deletecollection is about: namespace, name, selectors.
+//! The selection of a list, watch or deletecollection: namespace, name, selectors.
 
 use model::ObjectKey;
 use model::error::Error;
@@ -7,18 +7,18 @@ use store::ListQuery;
 
 use super::Call;
 
-/// A selection of objects. What selects by name or namespace alone has become a look-up.
+/// A selection of objects. Field selectors on name and namespace are resolved.
 #[derive(Clone, Debug)]
 pub struct Selection {
     pub namespace: Option<String>,
     pub name: Option<String>,
     pub selector: Selector,
-    /// Whether the client gave a selector of any form.
+    /// Whether the client sent a selector.
     pub selective: bool,
 }
 
 impl Selection {
-    /// The one object that it can be about, where all that is asked for is its name.
+    /// The key of the only possible object, if only its name is selected.
     pub fn lookup(&self, call: &Call) -> Option<ObjectKey> {
         let name = self.name.as_ref().filter(|_| self.selector.is_empty())?;
         match (&self.namespace, call.resource_type.namespaced) {
@@ -28,7 +28,7 @@ impl Selection {
         }
     }
 
-    /// As a question to the store, from the beginning and as of now.
+    /// The store query, from the start and at the newest revision.
     pub fn query(&self, call: &Call, limit: usize) -> ListQuery {
         let mut selector = self.selector.clone();
         selector.requirements.extend(self.name.as_ref().map(|name| Requirement {
@@ -41,7 +41,7 @@ impl Selection {
     }
 }
 
-/// Reads the selection of a call.
+/// Parses the selection of a call.
 pub fn selection(call: &Call) -> Result<Selection, Error> {
     let mut requirements = selector::label::parse(call.query.text("labelSelector"))?;
     let mut fields = selector::field::parse(call.query.text("fieldSelector"), &|_| true)?;

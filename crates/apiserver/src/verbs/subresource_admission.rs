@@ -1,4 +1,4 @@
-//! How plugins see a change of an object, or of the part of it that is written.
+//! Admission of updates: plugins get the object, or the subresource object that is written.
 
 use model::error::Error;
 
@@ -6,19 +6,19 @@ use super::Call;
 use crate::admission::AdmissionAttributes;
 use crate::registry::{Object, Served};
 
-/// A part that stands for an object where plugins look at a change: its scale.
+/// A subresource object that admission sees instead of its parent, such as a Scale.
 pub trait SubresourceObject: Sync {
-    /// The type of the part.
+    /// The type of the subresource object.
     fn resource_type(&self) -> &Served;
 
-    /// The part of an object.
+    /// Extracts the subresource object.
     fn of(&self, call: &Call, object: &Object) -> Result<Object, Error>;
 
-    /// Writes the part into its object.
+    /// Writes the subresource object into its parent.
     fn put(&self, call: &Call, object: &mut Object, subresource: &Object);
 }
 
-/// What plugins get as the old object.
+/// The old object for admission.
 pub fn old_subresource(
     call: &Call,
     subresource: Option<&dyn SubresourceObject>,
@@ -27,7 +27,7 @@ pub fn old_subresource(
     subresource.map(|subresource| subresource.of(call, old)).transpose()
 }
 
-/// The first phase of admission, for an object or for its part.
+/// Mutating admission of the object or its subresource object.
 pub async fn admit(
     request: &AdmissionAttributes<'_>,
     subresource: Option<&dyn SubresourceObject>,
@@ -45,7 +45,7 @@ pub async fn admit(
     Ok(())
 }
 
-/// The second phase.
+/// Validating admission.
 pub async fn validate(
     request: &AdmissionAttributes<'_>,
     subresource: Option<&dyn SubresourceObject>,

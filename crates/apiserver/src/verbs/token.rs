@@ -1,4 +1,4 @@
-//! Tokens for service accounts: asked for below the account, answered at once, never stored.
+//! TokenRequest: the token subresource of ServiceAccounts. TokenRequests are not stored.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use crate::{built_in, render};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
-/// For how many seconds a token is good if nobody says otherwise, at least, and at most.
+/// Default, minimum and maximum lifetime in seconds.
 const LIFETIMES: [i64; 3] = [3600, 600, 1 << 32];
 
-/// Answers a request for a token.
+/// Serves a TokenRequest.
 pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::alone(built_in::alone(GROUP, KIND))));
@@ -89,7 +89,7 @@ fn spec(request: &mut Object) -> &mut Value {
     spec
 }
 
-/// A token is good for a time, also where nobody says for how long.
+/// Sets the default lifetime.
 fn limit(request: &mut Object) {
     let spec = spec(request);
     if spec["expirationSeconds"].is_null() {
@@ -97,7 +97,7 @@ fn limit(request: &mut Object) {
     }
 }
 
-/// What a request has that says nothing.
+/// Sets the fields that Kubernetes shows empty.
 fn complete(request: &mut Object) {
     let spec = spec(request);
     if spec["audiences"].is_null() {
@@ -114,7 +114,7 @@ fn audiences(request: &Object) -> Vec<String> {
     serde_json::from_value(audiences).unwrap_or_default()
 }
 
-/// The name that the request says must be that of the account.
+/// The name in the TokenRequest must be that of the account.
 fn check_name(call: &Call, request: &Object) -> Result<(), Error> {
     let (given, account) = (metadata::text(request, "name"), &call.path.name);
     if given.is_empty() || given == account {
@@ -138,7 +138,7 @@ fn conflict(group: &str, resource: &str, name: &str, message: String) -> Error {
     Error::Conflict { group, resource, name, message }
 }
 
-/// For how many seconds the token is good.
+/// The lifetime of the token in seconds.
 fn lifetime(request: &mut Object, longest: Option<i64>, warnings: &Warnings) -> Result<i64, Error> {
     let [usual, least, most] = LIFETIMES;
     let asked = spec(request)["expirationSeconds"].as_i64().unwrap_or(usual);
@@ -159,7 +159,7 @@ fn lifetime(request: &mut Object, longest: Option<i64>, warnings: &Warnings) -> 
     }
 }
 
-/// Finds what the token shall end with.
+/// Resolves the bound object of the token.
 async fn bind(call: &Call, request: &Object, bound: &mut Bound) -> Result<(), Error> {
     let reference = request.get("spec").and_then(|spec| spec.get("boundObjectRef"));
     let Some(reference) = reference.filter(|reference| !reference.is_null()) else { return Ok(()) };
@@ -201,7 +201,7 @@ async fn bind(call: &Call, request: &Object, bound: &mut Bound) -> Result<(), Er
     Ok(())
 }
 
-/// The node of a pod that runs as this service account.
+/// The node of a Pod that runs as this service account.
 async fn node_of(call: &Call, pod: &Stored) -> Result<Option<Reference>, Error> {
     let pod: Value = serde_json::from_slice(&pod.value).unwrap_or_default();
     let account = &call.path.name;
@@ -218,7 +218,7 @@ async fn node_of(call: &Call, pod: &Stored) -> Result<Option<Reference>, Error> 
     };
     let key = ObjectKey::new(&Resource::new("", "nodes"), "", name);
     let node = call.api.store.get(&key, None).await.map_err(store_error)?;
-    // A node that is not there is named all the same.
+    // A node that does not exist is named without a uid.
     let uid = node.map(|node| node.uid.0).unwrap_or_default();
     Ok(Some(Reference { name: name.to_owned(), uid }))
 }

@@ -1,4 +1,4 @@
-//! update: an object replaced as a whole.
+//! update: replaces an object.
 
 use http::Response;
 use model::Revision;
@@ -14,7 +14,7 @@ use super::write::{self, Mutated, Mutation};
 use crate::body::Body;
 use crate::registry::Object;
 
-/// The new state, as the client sent it.
+/// The new object.
 struct Replace {
     object: Object,
 }
@@ -27,7 +27,7 @@ impl Mutation for Replace {
     }
 }
 
-/// Who names a uid means that object and no later one of the same name.
+/// Checks the uid precondition.
 pub fn check_uid(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
     let (given, actual) = (metadata::text(new, "uid"), metadata::text(old, "uid"));
     if given.is_empty() || given == actual {
@@ -37,7 +37,7 @@ pub fn check_uid(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
     Err(call.resource_type.conflict(&call.path.name, message))
 }
 
-/// Some kinds are replaced only by who has read them.
+/// Some kinds need a resourceVersion in updates.
 fn check_version(call: &Call, new: &Object) -> Result<(), Error> {
     let has_version = !["", "0"].contains(&metadata::text(new, "resourceVersion"));
     if has_version || call.resource_type.strategy.unconditional_update() {
@@ -64,7 +64,7 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     write::update(&call, &Replace { object }, options).await
 }
 
-/// The name must be that of the path, and the namespace too, unless it is left out.
+/// The name must match the path, and the namespace, too, unless it is omitted.
 pub fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
     let expected = &call.path.name;
     let name = metadata::text(object, "name");
@@ -87,7 +87,7 @@ pub fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
     } else {
-        // Kubernetes forgives a namespace where none belongs.
+        // Kubernetes ignores a namespace on cluster-scoped objects.
         metadata::remove(object, "namespace");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! watch: the present objects where they are asked for, then every change, as a stream that the client may leave at any time.
+//! watch: streams the initial state if requested, then every change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::metrics::Counted;
 use crate::render::{EventFrame, EventName};
 use crate::request::list_options::{WatchOptions, WatchStart};
 
-/// How often a client that takes bookmarks gets one.
+/// The interval of bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// A client may name any number of seconds; a day is as good as for ever.
+/// The upper bound of `timeoutSeconds`.
 const LONGEST: Duration = Duration::from_secs(86_400);
-/// How long the last changes may take to be read before a CRD that is gone.
+/// The time to deliver the last events of a deleted CRD.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Events are put together until a piece has this size.
+/// The size of a response chunk.
 const PIECE: usize = 64 << 10;
 
 pub async fn watch(call: Call) -> Result<Response<Body>, Error> {
@@ -79,43 +79,43 @@ async fn begin(store: &Store, scope: WatchScope, from: Revision) -> Result<Watch
     })
 }
 
-/// Where a watch is.
+/// The phase of a watch.
 enum WatchPhase {
-    /// It sends the present objects as ADDED.
+    /// Sends the initial state as ADDED events.
     State(Box<InitialState>, WatchScope),
-    /// It sends changes as they come.
+    /// Sends changes.
     Live(Watch),
-    /// It has sent its last event.
+    /// Has sent its last event.
     Over,
 }
 
-/// The present objects, as far as they are not yet sent.
+/// The remaining objects of the initial state.
 struct InitialState {
     reader: Reader,
     page: std::vec::IntoIter<Stored>,
-    /// Given back with the last object.
+    /// Released with the last object.
     _slot: Slot,
 }
 
-/// The source of one watch's bytes.
+/// The stream of one watch.
 struct Feed {
     store: Store,
     phase: WatchPhase,
-    /// Changes that were read and not yet sent: few, for the store gives them in small portions.
+    /// Events that are read and not yet sent: few, because the store returns small batches.
     pending: std::vec::IntoIter<store::Event>,
     frame: EventFrame,
     bookmarks: Option<Interval>,
     end: Instant,
     shutdown: Shutdown,
     catalog: Option<Arc<Catalog>>,
-    /// Rings when the CRD of the type has changed or is gone.
+    /// Cancelled when the CRD is changed or deleted.
     crd_changed: Shutdown,
-    /// Has rung before that if it is gone.
+    /// Cancelled before `crd_changed` if the CRD is deleted.
     gone: Shutdown,
     _counted: Counted,
 }
 
-/// What woke a live watch.
+/// The reason why a live watch continues.
 enum WakeReason {
     Events(Result<Vec<store::Event>, store::Error>),
     Bookmark,
@@ -149,7 +149,7 @@ impl Feed {
         }
     }
 
-    /// The next bytes for the client; `None` at the end.
+    /// The next chunk; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let piece = match &mut self.phase {
@@ -168,7 +168,7 @@ impl Feed {
         }
     }
 
-    /// A piece of the present state; after the last one the bookmark that says so, and on to the changes.
+    /// The next chunk of the initial state; after the last one the bookmark that ends it.
     async fn state(&mut self) -> Result<Bytes, Error> {
         let WatchPhase::State(state, scope) = &mut self.phase else { return Ok(Bytes::new()) };
         let InitialState { reader, page, .. } = &mut **state;
@@ -192,7 +192,7 @@ impl Feed {
         Ok(out.into())
     }
 
-    /// The next changes, a bookmark, or the end.
+    /// The next events, a bookmark, or the end.
     async fn live(&mut self) -> Result<Bytes, Error> {
         if !self.pending.as_slice().is_empty() {
             return self.piece().await;
@@ -218,7 +218,7 @@ impl Feed {
         match wake {
             WakeReason::Events(events) => self.events(events).await,
             WakeReason::Bookmark => self.bookmark(position),
-            // Nobody can ask for them later: there is no such type any more.
+            // The events cannot be requested later: the resource is gone.
             WakeReason::CrdChanged if self.gone.is_requested() && !watch.has_seen_all() => {
                 match timeout(LAST_WORDS, watch.next()).await {
                     Ok(events) => self.events(events).await,
@@ -249,16 +249,16 @@ impl Feed {
         self.piece().await
     }
 
-    /// The next of the changes that were read, in one piece of bounded size.
+    /// The next pending events, in one chunk of bounded size.
     async fn piece(&mut self) -> Result<Bytes, Error> {
         if self.shutdown.is_requested() || Instant::now() >= self.end {
-            // No bookmark: what it would claim was not sent.
+            // No bookmark: it would claim events that were not sent.
             self.phase = WatchPhase::Over;
             return Ok(Bytes::new());
         }
         let Some(event) = self.pending.next() else { return Ok(Bytes::new()) };
         let first = self.frame.shared(&event).await?;
-        // Most come alone, and need no copy.
+        // Most events come alone and need no copy.
         if self.pending.as_slice().is_empty() || first.len() >= PIECE {
             return Ok(first);
         }

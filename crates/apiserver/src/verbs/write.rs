@@ -1,4 +1,4 @@
-//! What create, update, patch and delete share: the steps from a changed object to a committed one.
+//! The shared steps of create, update, patch and delete: from a changed object to its commit.
 
 use http::{Response, StatusCode};
 use jiff::Timestamp;
@@ -21,29 +21,29 @@ use crate::crds::selectable_fields;
 use crate::registry::Object;
 use crate::render;
 
-/// How often a change that names no revision is tried again when others are faster.
+/// Attempts of an update without a resourceVersion under contention.
 pub const ATTEMPTS: usize = 16;
 
-/// What a client wants an object to become, given what it is.
+/// A requested mutation of an object: update, patch or apply.
 pub trait Mutation: Sync {
-    /// The object as it shall be.
+    /// Computes the new object.
     fn apply(&self, call: &Call, old: &Object, old_revision: Revision) -> Result<Mutated, Error>;
 
-    /// What plugins see instead of the object.
+    /// The subresource object for admission, if one is written.
     fn subresource(&self) -> Option<&dyn SubresourceObject> {
         None
     }
 }
 
-/// The outcome of a [`Change`].
+/// The result of a [`Mutation`].
 #[derive(Clone)]
 pub struct Mutated {
     pub object: Object,
-    /// The managers of its fields, where the change has found them itself.
+    /// The managedFields, if the mutation computed them.
     pub tracked: Option<Tracked>,
 }
 
-/// Applies a change and shows what became of it.
+/// Applies a mutation and responds with the object.
 pub async fn update(
     call: &Call,
     mutation: &dyn Mutation,
@@ -53,7 +53,7 @@ pub async fn update(
     render::object(call, StatusCode::OK, &value)
 }
 
-/// Applies a change to the object that the path names, again if others are faster and the change does not forbid it.
+/// Applies a mutation to the object in the path; retries conflicts unless the mutation has a resourceVersion.
 pub async fn update_object(
     call: &Call,
     mutation: &dyn Mutation,
@@ -117,7 +117,7 @@ pub async fn update_object(
     Err(modified(call))
 }
 
-/// Writes the new state of an object, or deletes it if only its finalizers were holding it. What changes nothing is not written.
+/// Writes the new object, or deletes it if only finalizers were holding it. An unchanged object is not written.
 async fn commit(
     request: &AdmissionAttributes<'_>,
     head: &Stored,
@@ -136,7 +136,7 @@ async fn commit(
     }
     if let Some(before) = tracked.before.as_deref().filter(|_| !ends) {
         let same = resource_type.sealed_with(object, Some(before)).await?.at(head.revision);
-        // Times of managers alone are no change.
+        // New times in managedFields alone are no change.
         if same == head.value {
             return Ok(resource_type.of_version(same, head.revision).await?);
         }
@@ -145,7 +145,7 @@ async fn commit(
     let expect = Precondition { revision: Some(head.revision), uid: None };
     let attributes = attributes(resource_type, object);
     let write = if ends {
-        // Watchers see the object as it was stored last, with the finalizer that is now gone.
+        // The DELETED event has the last stored state, including the removed finalizer.
         Write::Delete { key, expect, attributes, body: resource_type.sealed(old).await? }
     } else {
         Write::Update { key, expect, attributes, body }
@@ -155,7 +155,7 @@ async fn commit(
     writes.extend(selectable_fields::mark(call, object, old).await?);
     writes.extend(request.take_writes());
     let written = call.write(writes).await?;
-    // Of an object that ended here the client gets the last state that it had.
+    // After a deletion the client gets the last stored state.
     let (value, revision) = match written.into_iter().next() {
         Some(written) if !ends => (written.value, written.revision),
         _ => (unchanged, head.revision),
@@ -163,13 +163,13 @@ async fn commit(
     Ok(resource_type.of_version(value, revision).await?)
 }
 
-/// A resourceVersion that is none.
+/// An invalid resourceVersion.
 pub fn bad_version(call: &Call, name: &str, version: &str) -> Error {
     let error = FieldError::invalid("metadata.resourceVersion", version, "must be an unsigned integer");
     call.resource_type.invalid(name, vec![error])
 }
 
-/// Compares the resourceVersion of the new object with the head's. True if the client named a revision.
+/// Compares the resourceVersion with the stored one. True if the client sent one.
 fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bool, Error> {
     let version = metadata::text(object, "resourceVersion");
     if version.is_empty() || version == "0" {
@@ -183,17 +183,17 @@ fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bo
     Ok(true)
 }
 
-/// Kubernetes' words for "somebody else was faster".
+/// Kubernetes' message for an update conflict.
 pub fn modified(call: &Call) -> Error {
     const MESSAGE: &str =
         "the object has been modified; please apply your changes to the latest version and try again";
     call.resource_type.conflict(&call.path.name, MESSAGE)
 }
 
-/// Puts back what a client may not change, and fills in what it left out.
+/// Restores immutable metadata, and fills in omitted metadata.
 fn put_back(new: &mut Object, old: &Object) {
     for key in ["creationTimestamp", "deletionTimestamp", "generation"] {
-        // A deletion that has not begun is not begun by an update: validation refuses that.
+        // An update cannot begin a deletion; validation refuses it.
         if key != "deletionTimestamp" || is_being_deleted(old) {
             keep(new, old, key);
         }
@@ -208,7 +208,7 @@ fn put_back(new: &mut Object, old: &Object) {
     }
 }
 
-/// Sets what the kind decides, and counts the generation.
+/// Runs the strategy's hooks and increments the generation.
 fn prepare(call: &Call, new: &mut Object, old: &Object) {
     let resource_type = &call.resource_type;
     resource_type.strategy.prepare_update(new, old, &call.path.subresource);
@@ -253,7 +253,7 @@ fn validate_update(
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
 }
 
-/// The present time, taken once per request.
+/// The current time.
 pub fn now() -> Timestamp {
     Timestamp::now()
 }

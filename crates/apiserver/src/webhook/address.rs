@@ -1,26 +1,26 @@
-//! Where a webhook is.
+//! The address of a webhook: URL or Service.
 
 use model::object::text_in;
 use serde_json::Value;
 
-/// A host, a port and a path, behind TLS.
+/// Host, port and path of an HTTPS endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebhookAddress {
-    /// Namespace and name of the service that is there, if it is one.
+    /// Namespace and name of the Service, if it is one.
     pub service: Option<(String, String)>,
-    /// The name that the certificate must have.
+    /// The name in the server certificate.
     pub host: String,
     /// 443 by default.
     pub port: u16,
-    /// Begins with a slash.
+    /// Starts with a slash.
     pub path: String,
 }
 
 impl WebhookAddress {
-    /// Reads a `clientConfig`: a URL, or a service.
+    /// Parses a `clientConfig`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub fn read(config: &Value) -> Result<Self, String> {
         let text = |value: &Value, key: &str| text_in(value, key).to_owned();
         if let Some(service) = config.get("service").filter(|service| service.is_object()) {
@@ -45,19 +45,19 @@ impl WebhookAddress {
         })
     }
 
-    /// Host and port, as the header `Host` has them.
+    /// The value of the `Host` header.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == 443 && self.service.is_none() { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// The whole address.
+    /// The URL.
     pub fn address(&self) -> String {
         format!("https://{}{}", self.authority(), self.path)
     }
 }
 
-/// A path as clients in Go send it: without empty segments, without dots, without a slash at the end.
+/// A path as Go clients send it: without empty and dot segments, and without a trailing slash.
 fn cleaned(path: &str) -> String {
     let mut segments = Vec::new();
     for segment in path.split('/') {

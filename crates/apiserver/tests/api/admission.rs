@@ -27,7 +27,7 @@ async fn plugins_complete_pods() {
     assert_eq!(made["spec"]["priority"], 0);
     assert_eq!(made["spec"]["preemptionPolicy"], "PreemptLowerPriority");
     assert_eq!(made["spec"]["tolerations"][1]["tolerationSeconds"], 300);
-    // What plugins set is nobody's.
+    // Fields that plugins set have no manager.
     let managed = made["metadata"]["managedFields"].to_string();
     assert!(!managed.contains("f:tolerations") && managed.contains("f:containers"), "{managed}");
     let without = with(&[], &["Priority", "DefaultTolerationSeconds"]).await;
@@ -120,7 +120,7 @@ async fn limit_ranges_complete_and_refuse_pods() {
     assert_eq!(message, "pods \"b\" is forbidden: maximum cpu usage per Container is 3, but limit is 4");
 }
 
-/// A quota whose status says that it is followed.
+/// Creates a quota and waits until its status is set.
 pub async fn quota(client: &Client, name: &str, hard: Value) {
     let quotas = "/api/v1/namespaces/default/resourcequotas";
     let mut made = client.create(quotas, &json!({"metadata": {"name": name}, "spec": {"hard": hard}})).await;
@@ -158,7 +158,7 @@ async fn a_dry_run_uses_nothing_of_a_quota() {
     }
     client.create(maps, &json!({"metadata": {"name": "a"}})).await;
     assert_eq!(client.post(&dry, &json!({"metadata": {"name": "b"}})).await.code, 403);
-    // Who fails for another reason uses nothing either.
+    // A request that fails for another reason uses no quota.
     let quota = client.get("/api/v1/namespaces/default/resourcequotas/q").await.json();
     assert_eq!(quota["status"]["used"], json!({"configmaps": "1"}));
 }

@@ -1,4 +1,4 @@
-//! Policies: they hold as soon as they are written, in every version, and whoever writes one may read its parameters.
+//! Admission policies: effective as soon as they are written, in every version, with authorization of their parameters.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ async fn custom_objects_are_judged_in_the_version_that_a_policy_names() {
             json!({"openAPIV3Schema": {"type": "object", "properties": {"size": {"type": "integer"}}}});
         json!({"name": name, "served": true, "storage": storage, "schema": schema})
     };
-    let definition = json!({
+    let crd = json!({
         "metadata": {"name": "ships.policy.example.com"},
         "spec": {
             "group": "policy.example.com", "scope": "Namespaced",
@@ -63,7 +63,7 @@ async fn custom_objects_are_judged_in_the_version_that_a_policy_names() {
             "versions": [version("v1", true), version("v2", false)],
         },
     });
-    let made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+    let made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd).await;
     assert_eq!(made.code, 201);
     let expression = "object == null || (object.apiVersion.endsWith('/v1') && object.size < 3)";
     client.post(POLICIES, &policy("ships", ["policy.example.com", "v1", "ships"], expression)).await;
@@ -131,7 +131,7 @@ async fn the_scale_of_a_custom_resource_is_judged_through_an_equivalent_version(
         json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema},
             "subresources": {"status": {}, "scale": paths}})
     };
-    let definition = json!({
+    let crd = json!({
         "metadata": {"name": "fleets.policy.example.com"},
         "spec": {
             "group": "policy.example.com", "scope": "Namespaced",
@@ -139,7 +139,7 @@ async fn the_scale_of_a_custom_resource_is_judged_through_an_equivalent_version(
             "versions": [version("v1", true), version("v2", false)],
         },
     });
-    client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+    client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd).await;
     let of = |version: &str| format!("/apis/policy.example.com/{version}/namespaces/default/fleets");
     let fleet = json!({"apiVersion": "policy.example.com/v1", "kind": "Fleet", "metadata": {"name": "f"},
         "spec": {"replicas": 1}});

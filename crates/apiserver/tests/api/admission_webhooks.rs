@@ -1,4 +1,4 @@
-//! Admission webhooks, as those who are asked and those who ask see them.
+//! Admission webhooks: requests that they get, and effects of their responses.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::webhook_server::Webhook;
 pub const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 pub const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-/// An answer to a review.
+/// A response to an AdmissionReview.
 pub fn answer(review: &Value, response: Value) -> Value {
     let mut answer = json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
@@ -26,7 +26,7 @@ fn patch(review: &Value, steps: Value) -> Value {
     answer(review, json!({"patchType": "JSONPatch", "patch": STANDARD.encode(steps.to_string())}))
 }
 
-/// Labels objects with the path that they were sent to, and denies those with a label `deny`.
+/// Labels objects with the path of the call, and denies objects with a label `deny`.
 pub fn usual(path: &str, review: &Value) -> Value {
     let object = &review["request"]["object"];
     match path {
@@ -118,7 +118,7 @@ async fn webhooks_change_objects_one_after_the_other() {
     assert_eq!(made["metadata"]["labels"], json!({"first": "yes", "second": "yes", "third": "yes"}));
     let paths: Vec<String> = webhook.take().into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, ["/first", "/second", "/third", "/first"]);
-    // What they set is nobody's.
+    // Fields that webhooks set have no manager.
     assert!(!made["metadata"]["managedFields"].to_string().contains("f:labels"));
 }
 
@@ -134,7 +134,7 @@ async fn a_denial_has_the_message_of_the_webhook() {
     assert_eq!(message, "admission webhook \"v.example.io\" denied the request: no");
     assert_eq!(refused.json()["details"], json!({"name": "x"}));
     assert_eq!(client.get(&format!("{CONFIGMAPS}/a")).await.code, 404);
-    // What is written holds at once, and so does what is taken away.
+    // Creation and deletion of a configuration take effect at once.
     assert_eq!(client.delete(&format!("{VALIDATING}/v")).await.code, 200);
     client.create(CONFIGMAPS, &map("a")).await;
 }
@@ -217,7 +217,7 @@ async fn a_webhook_service_is_resolved_by_its_endpoints() {
     assert!(of.ends_with("no endpoints available for service \"hook\""), "{of}");
     let of = message("hook", 9).await;
     assert!(of.ends_with("no service port 9 found for service \"hook\""), "{of}");
-    // The certificate is for another name, which shows that somebody was there.
+    // The certificate is for another name, which shows that the server was reached.
     let of = message("outside", port).await;
     assert!(of.contains(&format!("Post \"https://outside.default.svc:{port}/?timeout=10s\": tls")), "{of}");
 }

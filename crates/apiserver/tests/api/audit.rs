@@ -1,4 +1,4 @@
-//! The audit log where requests end as nobody planned it, and where there is none.
+//! The audit log of requests that end abnormally, and requests without an audit log.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::client::Client;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A log of everything.
+/// A server with a log of all requests.
 struct Logged {
     file: tempfile::NamedTempFile,
     log: Arc<Log>,
@@ -47,7 +47,7 @@ impl Logged {
     }
 }
 
-/// Everything of Jane's goes into a log.
+/// Logs all requests of Jane.
 fn audit(log: Arc<Log>) -> Audit {
     let policy =
         "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse, users: [jane]}]}";
@@ -68,7 +68,7 @@ async fn the_last_event_is_in_the_file_before_the_response_ends() {
                 let map = json!({"metadata": {"name": format!("m-{caller}-{round}")}});
                 let map = map.to_string();
                 let one = format!("{MAPS}/m-{caller}-{round}");
-                // Whole responses, streamed ones, and failures.
+                // Complete responses, streamed ones, and failures.
                 let requests = [
                     (Method::POST, MAPS, map.as_bytes(), 201),
                     (Method::GET, one.as_str(), b"", 200),
@@ -125,7 +125,7 @@ async fn a_client_that_goes_away_is_logged_as_such() {
     assert_eq!(logged.seen(), expected);
 }
 
-/// Fails badly when it is asked about Jane.
+/// An authorizer that panics for Jane.
 struct Broken;
 
 impl Authorizer for Broken {
@@ -147,7 +147,7 @@ async fn a_panic_is_logged_as_such() {
         "Internal error occurred: This request caused apiserver to panic. Look in the logs for details.";
     for round in 0..25 {
         assert_eq!(client.get(MAPS).await.failure(), (500, "InternalError".to_owned(), message.to_owned()));
-        // In the file by then, without a flush: the mode is blocking.
+        // The file has the event without a flush: the mode is blocking.
         let events = fs::read_to_string(logged.file.path()).unwrap();
         assert_eq!(events.matches("\"stage\":\"Panic\"").count(), round + 1, "{events}");
     }

@@ -1,4 +1,4 @@
-//! Who may do what: deny by default.
+//! Authorization: deny by default.
 
 use std::sync::Arc;
 

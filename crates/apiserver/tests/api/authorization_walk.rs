@@ -1,4 +1,4 @@
-//! No path without a decision: whoever has no rights is refused everywhere, and nothing changes.
+//! The route walk: a caller without rights gets 403 on every path, and nothing changes.
 
 use apiserver::auth::Identity;
 use http::Method;
@@ -8,12 +8,12 @@ use crate::mounts::{self, Product};
 
 pub const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// Somebody in no group at all, and so with none of the rights that everybody has.
+/// A user in no group, and so without the default rights.
 fn nobody() -> Identity {
     Identity { name: "nobody".to_owned(), ..Identity::default() }
 }
 
-/// Every path of every type: all objects, one object, and each part of it.
+/// Every path of every type: collection, object, and subresources.
 pub fn resource_paths(client: &Client) -> Vec<String> {
     let mut paths = Vec::new();
     for served in client.api.registry().types() {
@@ -35,7 +35,7 @@ pub fn resource_paths(client: &Client) -> Vec<String> {
     paths
 }
 
-/// Every plain path that the server tells of, and those that it does not.
+/// Every non-resource path, listed by the server or not.
 async fn plain_paths(client: &Client) -> Vec<String> {
     let root = client.get("/").await.json();
     let told = root["paths"].as_array().unwrap().iter().map(|path| path.as_str().unwrap().to_owned());
@@ -62,7 +62,7 @@ async fn a_caller_without_rights_gets_403_on_every_path() {
     assert_eq!(admin.store.clock().await.unwrap().current, before);
 }
 
-/// Every mount's prefix, paths below it, and its public paths.
+/// Prefix, paths below it and public paths of every mount.
 pub fn mounted_paths(client: &Client) -> Vec<String> {
     let mut paths = Vec::new();
     for mount in client.api.mounts() {

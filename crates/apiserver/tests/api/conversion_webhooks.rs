@@ -1,14 +1,14 @@
-//! Versions of custom resources that a webhook converts: a server of the test's own, over HTTPS.
+//! Conversion webhooks of CRDs, with an HTTPS server of the test.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::custom_resources::DEFINITIONS;
+use crate::custom_resources::CRDS;
 use crate::webhook_server::Webhook;
 
-/// `v1` has one text where `v2` has a host and a port.
+/// `v1` has one text for the host and port of `v2`.
 fn converted(review: &Value) -> Value {
     let to = review["request"]["desiredAPIVersion"].as_str().unwrap();
     let objects = review["request"]["objects"].as_array().unwrap().iter().map(|object| {
@@ -30,7 +30,7 @@ fn converted(review: &Value) -> Value {
     json!({"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": response})
 }
 
-fn definition(config: Value) -> Value {
+fn crd(config: Value) -> Value {
     let version = |name: &str, storage: bool, fields: Value| {
         let spec = json!({"type": "object", "properties": fields});
         json!({
@@ -66,7 +66,7 @@ const V2: &str = "/apis/example.io/v2/namespaces/default/ends";
 async fn a_webhook_converts_reads_and_writes_in_another_version() {
     let webhook = Webhook::start(|_, review| converted(review)).await;
     let client = Client::new().await;
-    client.create(DEFINITIONS, &definition(webhook.config("/convert"))).await;
+    client.create(CRDS, &crd(webhook.config("/convert"))).await;
     let first = client.create(V2, &end("v2", "a", json!({"host": "h", "port": "1"}))).await;
     assert_eq!(
         (&first["apiVersion"], &first["spec"]),
@@ -92,8 +92,8 @@ async fn a_webhook_converts_reads_and_writes_in_another_version() {
     assert_eq!(watch.next().await.unwrap()["object"]["spec"]["port"], "9");
     assert_eq!(client.get(&format!("{V1}/a")).await.json()["spec"], json!({"address": "h:9"}));
     assert_eq!(webhook.connections.load(Ordering::Relaxed), 1);
-    // Another storage version: what was stored before is converted from the version that it says.
-    let path = format!("{DEFINITIONS}/ends.example.io");
+    // Another storage version: older objects are converted from the version that they are stored in.
+    let path = format!("{CRDS}/ends.example.io");
     let change = json!([
         {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
         {"op": "replace", "path": "/spec/versions/1/storage", "value": true},
@@ -111,7 +111,7 @@ async fn a_webhook_converts_reads_and_writes_in_another_version() {
 async fn a_failing_conversion_webhook_is_named_in_the_error() {
     let webhook = Webhook::start(|_, review| converted(review)).await;
     let client = Client::new().await;
-    client.create(DEFINITIONS, &definition(webhook.config("/convert"))).await;
+    client.create(CRDS, &crd(webhook.config("/convert"))).await;
     client.create(V1, &end("v1", "a", json!({"address": "h:1"}))).await;
     let message = || async { client.get(&format!("{V2}/a")).await.failure() };
     webhook.answer_with(|_, review| {
@@ -135,12 +135,12 @@ async fn a_failing_conversion_webhook_is_named_in_the_error() {
     );
     webhook.answer_with(|_, _| json!("nonsense"));
     assert_eq!(message().await.0, 500);
-    let path = format!("{DEFINITIONS}/ends.example.io");
-    // Nobody listens at port 1.
+    let path = format!("{CRDS}/ends.example.io");
+    // No server listens at port 1.
     let change = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"url": "https://127.0.0.1:1/convert"}}}}});
     assert_eq!(client.merge(&path, &change).await.code, 200);
     let text = message().await.2;
     assert!(text.starts_with("conversion webhook for example.io/v1, Kind=End failed: Post \"https://127.0.0.1:1/convert?timeout=30s\": dial tcp"), "{text}");
-    // The version that is stored needs no webhook.
+    // The storage version needs no webhook.
     assert_eq!(client.get(&format!("{V1}/a")).await.code, 200);
 }

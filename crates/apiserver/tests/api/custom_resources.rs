@@ -1,4 +1,4 @@
-//! Custom resources: definitions that are served, and their objects.
+//! Custom resources: CRDs and their objects.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::task::JoinSet;
 
 use crate::client::{Client, version};
 
-pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub const WIDGETS: &str = "/apis/example.io/v1/namespaces/default/widgets";
 
-/// A definition of widgets, with one version.
-pub fn definition() -> Value {
+/// A CRD of widgets with one version.
+pub fn crd() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.io"},
@@ -45,10 +45,10 @@ pub fn widget(name: &str, color: &str) -> Value {
     json!({"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"color": color}})
 }
 
-/// A server with the definition.
+/// A server with the CRD.
 pub async fn with_widgets() -> Client {
     let client = Client::new().await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     client
 }
 
@@ -61,7 +61,7 @@ pub fn names(list: &Value) -> Vec<&str> {
 async fn a_kind_is_served_when_the_create_of_its_crd_returns() {
     let client = Client::new().await;
     assert_eq!(client.get(WIDGETS).await.code, 404);
-    let made = client.create(DEFINITIONS, &definition()).await;
+    let made = client.create(CRDS, &crd()).await;
     let conditions = made["status"]["conditions"].as_array().unwrap();
     let is_true = |kind: &str| conditions.iter().any(|c| c["type"] == kind && c["status"] == "True");
     assert!(is_true("NamesAccepted") && is_true("Established"), "{made}");
@@ -80,21 +80,21 @@ async fn a_kind_is_served_when_the_create_of_its_crd_returns() {
     assert_eq!(list["items"][0]["kind"], "Widget");
 }
 
-/// Who hears or reads of a definition uses it at once, also before the one who wrote it has been answered.
+/// A client that reads or watches a CRD can use it at once, even before the writer gets its response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_kind_is_served_when_a_client_sees_its_crd() {
     const DEFINED: usize = 100;
     let client = Arc::new(Client::new().await);
-    let mut watch = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    let mut watch = client.watch(&format!("{CRDS}?watch=true")).await;
     let writer = client.clone();
     let mut writing = JoinSet::new();
     writing.spawn(async move {
         for number in 0..DEFINED {
-            let mut definition = definition();
+            let mut crd = crd();
             let group = format!("of{number}.example.io");
-            definition["metadata"]["name"] = format!("widgets.{group}").into();
-            definition["spec"]["group"] = group.into();
-            writer.create(DEFINITIONS, &definition).await;
+            crd["metadata"]["name"] = format!("widgets.{group}").into();
+            crd["spec"]["group"] = group.into();
+            writer.create(CRDS, &crd).await;
         }
     });
     let (mut late, mut heard) = (Vec::new(), HashSet::new());
@@ -175,7 +175,7 @@ async fn a_changed_crd_applies_to_stored_objects_and_running_watches() {
     client.create(WIDGETS, &widget("a", "red")).await;
     let mut watch = client.watch(&format!("{WIDGETS}?watch=true")).await;
     watch.expect(&[("ADDED", "a")]).await;
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     let mut changed = client.get(&path).await.json();
     let fields =
         &mut changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
@@ -188,7 +188,7 @@ async fn a_changed_crd_applies_to_stored_objects_and_running_watches() {
     assert_eq!(shown["spec"], json!({"replicas": 1, "size": "small"}));
     let list = client.get(WIDGETS).await.json();
     assert_eq!(list["items"][0]["spec"], shown["spec"]);
-    // Objects are written once more to be found by the new field: from then on nothing but what others write is seen.
+    // Objects are rewritten to index the new field; later events come from other writers only.
     let small = client.get(&format!("{WIDGETS}?fieldSelector=spec.size=small")).await.json();
     assert_eq!(names(&small), ["a"]);
     let mut again = client.watch(&format!("{WIDGETS}?watch=true")).await;
@@ -201,7 +201,7 @@ async fn a_changed_crd_applies_to_stored_objects_and_running_watches() {
 async fn a_deleted_event_has_the_shape_of_the_current_crd() {
     let client = with_widgets().await;
     client.create(WIDGETS, &widget("a", "red")).await;
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     let mut changed = client.get(&path).await.json();
     changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] =
         json!({"type": "string", "default": "small"});
@@ -221,11 +221,11 @@ async fn a_crd_is_removed_when_its_objects_are_gone() {
     held["metadata"]["finalizers"] = json!(["example.io/hold"]);
     client.create(WIDGETS, &held).await;
     client.create(WIDGETS, &widget("b", "red")).await;
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     let mut watch = client.watch(&format!("{WIDGETS}?watch=true")).await;
     watch.expect(&[("ADDED", "a"), ("ADDED", "b")]).await;
-    let mut definitions = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
-    definitions.expect(&[("ADDED", "widgets.example.io")]).await;
+    let mut crds = client.watch(&format!("{CRDS}?watch=true")).await;
+    crds.expect(&[("ADDED", "widgets.example.io")]).await;
     let ending = client.delete(&path).await.json();
     assert_eq!(ending["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
     assert_eq!(ending["status"]["conditions"][2]["reason"], "InstanceDeletionPending");
@@ -246,11 +246,11 @@ async fn a_crd_is_removed_when_its_objects_are_gone() {
         ("MODIFIED", "widgets.example.io"),
         ("DELETED", "widgets.example.io"),
     ];
-    definitions.expect(&steps).await;
+    crds.expect(&steps).await;
     assert_eq!(watch.next().await, None);
     assert_eq!(client.get(&path).await.code, 404);
     assert_eq!(client.get(WIDGETS).await.code, 404);
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     assert_eq!(names(&client.get(WIDGETS).await.json()), Vec::<&str>::new());
 }
 
@@ -260,9 +260,9 @@ async fn a_slow_watch_gets_the_last_events_before_its_crd_is_removed() {
     client.create(WIDGETS, &widget("a", "red")).await;
     let mut watch = client.watch(&format!("{WIDGETS}?watch=true")).await;
     watch.expect(&[("ADDED", "a")]).await;
-    let mut definitions = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
-    client.delete(&format!("{DEFINITIONS}/widgets.example.io")).await;
-    while definitions.next_name().await.0 != "DELETED" {}
+    let mut crds = client.watch(&format!("{CRDS}?watch=true")).await;
+    client.delete(&format!("{CRDS}/widgets.example.io")).await;
+    while crds.next_name().await.0 != "DELETED" {}
     while client.get(WIDGETS).await.code != 404 {}
     watch.expect(&[("DELETED", "a")]).await;
     assert_eq!(watch.next().await, None);
@@ -286,21 +286,21 @@ async fn admission_is_skipped_for_objects_deleted_with_their_crd() {
     client.create(&format!("{group}/validatingadmissionpolicybindings"), &binding).await;
     client.create(WIDGETS, &widget("a", "red")).await;
     assert_eq!(client.delete(&format!("{WIDGETS}/a")).await.code, 422);
-    let mut definitions = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
-    client.delete(&format!("{DEFINITIONS}/widgets.example.io")).await;
-    while definitions.next_name().await.0 != "DELETED" {}
+    let mut crds = client.watch(&format!("{CRDS}?watch=true")).await;
+    client.delete(&format!("{CRDS}/widgets.example.io")).await;
+    while crds.next_name().await.0 != "DELETED" {}
 }
 
 #[tokio::test]
 async fn a_crd_reports_undeletable_objects_and_is_removed_once_they_are_gone() {
     let client = Client::new().await;
-    let mut made = definition();
+    let mut made = crd();
     let mut second = made["spec"]["versions"][0].clone();
     (second["name"], second["storage"]) = (json!("v2"), json!(false));
     made["spec"]["versions"].as_array_mut().unwrap().push(second);
-    client.create(DEFINITIONS, &made).await;
+    client.create(CRDS, &made).await;
     client.create(WIDGETS, &widget("a", "red")).await;
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     let mut changed = client.get(&path).await.json();
     for (version, is_stored) in [(0, false), (1, true)] {
         changed["spec"]["versions"][version]["storage"] = json!(is_stored);
@@ -310,11 +310,11 @@ async fn a_crd_reports_undeletable_objects_and_is_removed_once_they_are_gone() {
     }});
     let answer = client.put(&path, &changed).await;
     assert_eq!(answer.code, 200, "{}", answer.json());
-    let mut definitions = client.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    let mut crds = client.watch(&format!("{CRDS}?watch=true")).await;
     client.delete(&path).await;
     let terminating = loop {
-        let definition = definitions.next().await.unwrap();
-        let conditions = definition["object"]["status"]["conditions"].as_array().unwrap().clone();
+        let crd = crds.next().await.unwrap();
+        let conditions = crd["object"]["status"]["conditions"].as_array().unwrap().clone();
         let found = conditions.into_iter().find(|condition| condition["type"] == "Terminating");
         if let Some(failed) = found.filter(|condition| condition["reason"] == "InstanceDeletionFailed") {
             break failed;
@@ -323,7 +323,7 @@ async fn a_crd_reports_undeletable_objects_and_is_removed_once_they_are_gone() {
     let message = terminating["message"].as_str().unwrap();
     assert!(message.starts_with("could not issue all deletes: conversion webhook for "), "{message}");
     client.merge(&path, &json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}})).await;
-    while definitions.next_name().await.0 != "DELETED" {}
+    while crds.next_name().await.0 != "DELETED" {}
 }
 
 #[tokio::test]
@@ -332,30 +332,30 @@ async fn crd_finalization_continues_after_a_restart() {
     let mut held = widget("a", "red");
     held["metadata"]["finalizers"] = json!(["example.io/hold"]);
     client.create(WIDGETS, &held).await;
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     assert_eq!(client.delete(&path).await.code, 200);
     let again = client.restarted().await;
     drop(client);
-    let mut definitions = again.watch(&format!("{DEFINITIONS}?watch=true")).await;
-    definitions.expect(&[("ADDED", "widgets.example.io")]).await;
+    let mut crds = again.watch(&format!("{CRDS}?watch=true")).await;
+    crds.expect(&[("ADDED", "widgets.example.io")]).await;
     let free = json!({"metadata": {"finalizers": null}});
     assert_eq!(again.merge(&format!("{WIDGETS}/a"), &free).await.code, 200);
-    definitions.expect(&[("DELETED", "widgets.example.io")]).await;
+    crds.expect(&[("DELETED", "widgets.example.io")]).await;
     assert_eq!(again.get(WIDGETS).await.code, 404);
 }
 
 #[tokio::test]
 async fn objects_are_found_by_fields_that_became_selectable_later() {
     let client = Client::new().await;
-    let mut plain = definition();
+    let mut plain = crd();
     let version = plain["spec"]["versions"][0].as_object_mut().unwrap();
     let fields = version.remove("selectableFields").unwrap();
-    client.create(DEFINITIONS, &plain).await;
+    client.create(CRDS, &plain).await;
     for (name, color) in [("a", "red"), ("b", "blue")] {
         client.create(WIDGETS, &widget(name, color)).await;
     }
     let change = json!([{"op": "add", "path": "/spec/versions/0/selectableFields", "value": fields}]);
-    assert_eq!(client.json_patch(&format!("{DEFINITIONS}/widgets.example.io"), &change).await.code, 200);
+    assert_eq!(client.json_patch(&format!("{CRDS}/widgets.example.io"), &change).await.code, 200);
     let blue = client.get(&format!("{WIDGETS}?fieldSelector=spec.color=blue")).await.json();
     assert_eq!(names(&blue), ["b"]);
 }
@@ -363,18 +363,17 @@ async fn objects_are_found_by_fields_that_became_selectable_later() {
 #[tokio::test]
 async fn conflicting_crd_names_are_accepted_when_they_become_free() {
     let client = with_widgets().await;
-    let mut second = definition();
+    let mut second = crd();
     second["metadata"]["name"] = "gadgets.example.io".into();
     second["spec"]["names"] =
         json!({"plural": "gadgets", "singular": "gadget", "kind": "Widget", "listKind": "GadgetList"});
-    let made = client.create(DEFINITIONS, &second).await;
+    let made = client.create(CRDS, &second).await;
     assert_eq!(made["status"]["conditions"][0]["reason"], "KindConflict");
     assert_eq!(made["status"]["conditions"][1]["status"], "False");
     let path = "/apis/example.io/v1/namespaces/default/gadgets";
     assert_eq!(client.get(path).await.code, 404);
-    let mut watch =
-        client.watch(&format!("{DEFINITIONS}?watch=true&resourceVersion={}", version(&made))).await;
-    client.delete(&format!("{DEFINITIONS}/widgets.example.io")).await;
+    let mut watch = client.watch(&format!("{CRDS}?watch=true&resourceVersion={}", version(&made))).await;
+    client.delete(&format!("{CRDS}/widgets.example.io")).await;
     loop {
         let event = watch.next().await.unwrap();
         let is_established = event["object"]["status"]["conditions"][1]["status"] == "True";
@@ -391,20 +390,19 @@ async fn a_restarted_server_serves_stored_crds() {
     client.create(WIDGETS, &widget("a", "red")).await;
     let again = client.restarted().await;
     assert_eq!(again.get(&format!("{WIDGETS}/a")).await.json()["spec"]["color"], "red");
-    // What one server defines, the other follows.
-    let mut second = definition();
+    // CRDs of one server are served by the other.
+    let mut second = crd();
     second["metadata"]["name"] = "gadgets.example.io".into();
     second["spec"]["names"] =
         json!({"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"});
-    let made = again.create(DEFINITIONS, &second).await;
-    let mut watch =
-        client.watch(&format!("{DEFINITIONS}?watch=true&resourceVersion={}", version(&made) - 1)).await;
+    let made = again.create(CRDS, &second).await;
+    let mut watch = client.watch(&format!("{CRDS}?watch=true&resourceVersion={}", version(&made) - 1)).await;
     watch.expect(&[("ADDED", "gadgets.example.io")]).await;
     let mut gadget = widget("g", "red");
     gadget["kind"] = "Gadget".into();
     again.create("/apis/example.io/v1/namespaces/default/gadgets", &gadget).await;
-    // A write with a definition that changed elsewhere is shaped by the new one.
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    // A write whose CRD changed on another server uses the new one.
+    let path = format!("{CRDS}/widgets.example.io");
     let fields = json!({"spec": {"versions": [{"name": "v1", "served": true, "storage": true, "schema":
         {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
     assert_eq!(again.merge(&path, &fields).await.code, 200);

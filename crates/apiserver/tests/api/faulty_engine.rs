@@ -1,4 +1,4 @@
-//! A database that fails, or loses a part of its history, when it is told to.
+//! A store engine that fails, or loses part of its history, on demand.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,20 +15,20 @@ use crate::client::Client;
 
 pub struct Faulty {
     database: Sqlite,
-    /// The answer of every commit, where there is one.
+    /// The error of every commit, if set.
     pub fault: Mutex<Option<Error>>,
-    /// Whether the log cannot be read.
+    /// Whether reads of the log fail.
     pub log_fails: AtomicBool,
-    /// Whether nothing can be listed.
+    /// Whether lists fail.
     pub lists_fail: AtomicBool,
-    /// Whether objects cannot be read as they were.
+    /// Whether reads of old versions fail.
     pub old_versions_fail: AtomicBool,
     pub bell: Notify,
     epoch: AtomicU64,
 }
 
 impl Faulty {
-    /// A server on such a database, which shows the metrics of its store.
+    /// A server on this engine, with the metrics of its store.
     pub async fn server(change: impl FnOnce(Builder) -> Builder) -> (Client, Arc<Self>) {
         let engine = Arc::new(Self {
             database: Sqlite::in_memory().unwrap(),
@@ -45,8 +45,7 @@ impl Faulty {
         (Client::on(store, |builder| change(builder.metrics(metrics))).await, engine)
     }
 
-    /// Replaces the database by one in which this happened and nobody has seen it, as a failover does that loses commits: revisions
-    /// of before are expired.
+    /// Replaces the database by one with unseen writes, like a failover that loses commits: earlier revisions are expired.
     pub async fn lose_history(&self, unseen: Transaction) {
         let committed = self.database.commit(vec![unseen]).await.unwrap();
         committed.outcomes.into_iter().for_each(|outcome| drop(outcome.unwrap()));

@@ -1,4 +1,4 @@
-//! What requests are taken for: the flow schemas in the heads of answers, as a real server names them.
+//! FlowSchema headers of responses, compared with a real server.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
 const LEVEL: &str = "x-kubernetes-pf-prioritylevel-uid";
 
-/// The names of objects by their uids.
+/// The names of objects by uid.
 async fn names(admin: &Client, plural: &str) -> BTreeMap<String, String> {
     let list = admin.get(&format!("{GROUP}/{plural}")).await.json();
     let items = list["items"].as_array().unwrap().iter();
@@ -19,7 +19,7 @@ async fn names(admin: &Client, plural: &str) -> BTreeMap<String, String> {
     items.map(|item| (text(item, "uid"), text(item, "name"))).collect()
 }
 
-/// The schema and the level that the answer to a request of this user names.
+/// FlowSchema and priority level in the response headers for a user.
 async fn taken_for(admin: &Client, user: &str, groups: &[&str], method: Method, path: &str) -> String {
     let mut headers = vec![("impersonate-user", user)];
     headers.extend(groups.iter().map(|group| ("impersonate-group", *group)));

@@ -1,4 +1,4 @@
-//! Everything in a server that follows objects, after its database lost a part of its history.
+//! Informers and controllers of a server whose database lost part of its history.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::admission_policies::{BINDINGS, POLICIES, binding, policy};
 use crate::client::{CONFIGMAPS, Client, version};
-use crate::custom_resources::{DEFINITIONS, WIDGETS, definition, widget};
+use crate::custom_resources::{CRDS, WIDGETS, crd, widget};
 use crate::faulty_engine::Faulty;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
@@ -33,7 +33,7 @@ fn key(collection: &str, name: &str) -> ObjectKey {
     ObjectKey::new(&Resource::new(group, parts[parts.len() - 1]), namespace, name)
 }
 
-/// The write that removes a field of an object, or the object.
+/// The write that removes an object or one of its fields.
 async fn removal(store: &Store, key: ObjectKey, field: Option<[&str; 2]>) -> Write {
     let head = store.get(&key, None).await.unwrap().unwrap_or_else(|| panic!("{key} is there"));
     let mut object: Map<String, Value> = serde_json::from_slice(&head.value).unwrap();
@@ -45,7 +45,7 @@ async fn removal(store: &Store, key: ObjectKey, field: Option<[&str; 2]>) -> Wri
     Write::Update { key, expect, attributes, body: Encoded::new(&object) }
 }
 
-/// Waits until an object is there, with this field.
+/// Waits until an object exists with this field.
 async fn restored(client: &Client, collection: &str, name: &str, [part, field]: [&str; 2]) {
     loop {
         let all = client.get(collection).await.json();
@@ -59,23 +59,23 @@ async fn restored(client: &Client, collection: &str, name: &str, [part, field]: 
     }
 }
 
-/// Watches of the store that are open.
+/// The number of open store watches.
 async fn watchers(client: &Client) -> u64 {
     let text = String::from_utf8(client.get("/metrics").await.bytes.to_vec()).unwrap();
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.find_map(|line| line.split_once("store_watchers ")).unwrap().1.parse().unwrap()
 }
 
-/// Polls a request until it, or a task, waits at one watch more than before.
+/// Polls a request until one more store watch is open.
 async fn until_watching(client: &Client, before: u64, mut request: impl Future + Unpin) {
     while watchers(client).await <= before {
         assert!(matches!(futures::poll!(&mut request), Poll::Pending), "the request waits");
         tokio::task::yield_now().await;
     }
-    // The state is read once more behind the opened watch. These reads come after that one.
+    // The state is read once more after the watch is opened; these reads come after that one.
     for _ in 0..100 {
         assert!(matches!(futures::poll!(&mut request), Poll::Pending), "the request waits");
-        client.get(DEFINITIONS).await;
+        client.get(CRDS).await;
     }
 }
 
@@ -94,7 +94,7 @@ async fn every_controller_recovers_from_a_lost_history() {
     let mut tasks = JoinSet::new();
     tasks.spawn(apiserver::check_policies(client.api.clone(), Shutdown::new()));
     client.create(POLICIES, &policy("p", ["", "v1", "configmaps"], "true")).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     let leases = client.get(LEASES).await.json();
     let lease = leases["items"][0]["metadata"]["name"].as_str().unwrap();
     for (collection, name, field) in [
@@ -109,7 +109,7 @@ async fn every_controller_recovers_from_a_lost_history() {
     ] {
         let (path, expected) = (format!("{collection}/{name}"), field.unwrap_or(["metadata", "name"]));
         restored(&client, collection, name, expected).await;
-        // The controller follows the object: it sees a change of the ordinary kind.
+        // The controller watches the object: it handles an ordinary change.
         let answer = match field {
             None => client.delete(&path).await,
             Some([part @ "status", field]) => {
@@ -136,7 +136,7 @@ async fn decisions_use_the_relisted_objects() {
     client.create(ROLE_BINDINGS, &grant).await;
     client.create(POLICIES, &policy("p", ["", "v1", "configmaps"], "false")).await;
     client.create(BINDINGS, &binding("p")).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     let map = json!({"metadata": {"generateName": "a"}});
     let answers = async || {
         let [read, custom] = [jane.get(CONFIGMAPS).await.code, client.get(WIDGETS).await.code];
@@ -144,8 +144,7 @@ async fn decisions_use_the_relisted_objects() {
     };
     assert_eq!(answers().await, [200, 200, 422]);
     let mut unseen = Vec::new();
-    for (collection, name) in [(ROLE_BINDINGS, "jane"), (DEFINITIONS, "widgets.example.io"), (BINDINGS, "p")]
-    {
+    for (collection, name) in [(ROLE_BINDINGS, "jane"), (CRDS, "widgets.example.io"), (BINDINGS, "p")] {
         unseen.push(removal(&client.store, key(collection, name), None).await);
     }
     engine.lose_history(unseen).await;
@@ -158,7 +157,7 @@ async fn decisions_use_the_relisted_objects() {
 #[tokio::test]
 async fn the_index_mark_of_a_selectable_field_is_found() {
     let (client, engine) = Faulty::server(|builder| builder).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     client.create(WIDGETS, &widget("a", "red")).await;
     let mark = mark();
     let body = json!({"fields": ["spec.color"]});
@@ -181,15 +180,15 @@ fn mark() -> ObjectKey {
 #[tokio::test]
 async fn a_list_waiting_for_a_selectable_field_completes() {
     let (client, engine) = Faulty::server(|builder| builder).await;
-    let mut plain = definition();
+    let mut plain = crd();
     plain["spec"]["versions"][0].as_object_mut().unwrap().remove("selectableFields");
-    client.create(DEFINITIONS, &plain).await;
-    // The field stays without an index.
+    client.create(CRDS, &plain).await;
+    // Stops the controller, so that the field stays without an index.
     assert!(client.api.inject_fault("the selectable field controller"));
     client.api.failed().await;
     let fields = json!([{"jsonPath": ".spec.color"}]);
     let change = json!([{"op": "add", "path": "/spec/versions/0/selectableFields", "value": fields}]);
-    assert_eq!(client.json_patch(&format!("{DEFINITIONS}/widgets.example.io"), &change).await.code, 200);
+    assert_eq!(client.json_patch(&format!("{CRDS}/widgets.example.io"), &change).await.code, 200);
     let before = watchers(&client).await;
     let path = format!("{WIDGETS}?fieldSelector=spec.color=red");
     let mut list = pin!(client.get(&path));
@@ -202,12 +201,12 @@ async fn a_list_waiting_for_a_selectable_field_completes() {
 #[tokio::test]
 async fn a_crd_is_finalized_when_its_last_object_is_gone() {
     let (client, engine) = Faulty::server(|builder| builder).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     let mut held = widget("a", "red");
     held["metadata"]["finalizers"] = json!(["example.io/held"]);
     client.create(WIDGETS, &held).await;
     let before = watchers(&client).await;
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     assert_eq!(client.delete(&path).await.code, 200);
     until_watching(&client, before, std::future::pending::<()>()).await;
     let unseen = removal(&client.store, key(WIDGETS, "a"), None).await;

@@ -1,4 +1,4 @@
-//! The API as its clients see it, without a socket: every test has a server of its own in memory.
+//! API tests without a socket: every test has its own server in memory.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 

@@ -1,4 +1,4 @@
-//! Roles and bindings: what is written holds at once, and every server has the roles that Kubernetes has.
+//! Roles and bindings: effective as soon as they are written, with Kubernetes' default roles.
 
 use apiserver::auth::{Identity, Mode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Other forms of objects: tables, metadata, protobuf, indented JSON.
+//! Representations of objects: tables, metadata, protobuf, indented JSON.
 
 use http::Method;
 use kinds::schema;

@@ -1,4 +1,4 @@
-//! Secrets stay where they belong: no log, no error and no metric shows one.
+//! Secrets are in no log, no error and no metric.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ const STATIC: &str = "a-static-token-of-jane";
 const WRONG: &str = "a-token-that-means-nothing";
 const VALUE: &str = "the-value-of-a-secret";
 
-/// All that is logged.
+/// The captured log.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -39,7 +39,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// Sends a request over a connection without a certificate.
+/// Sends a request over a connection without a client certificate.
 async fn send(client: &Client, method: Method, path: &str, token: &str, body: &Value) -> String {
     let request =
         Request::builder().method(method).uri(path).header("authorization", format!("Bearer {token}"));
@@ -58,7 +58,7 @@ async fn secrets_are_in_no_log_no_error_and_no_metric() {
     let identity = Identity::authenticated("jane", []);
     let tokens = vec![StaticToken { token: STATIC.to_owned(), identity }];
     let admin = Client::with(|builder| builder.authentication(Authentication::new(tokens))).await;
-    // Other tests, which log nothing, may have been the first at the same places.
+    // Other tests may have disabled these call sites already.
     tracing::callsite::rebuild_interest_cache();
     let account = json!({"metadata": {"name": "robot"}});
     admin.create("/api/v1/namespaces/default/serviceaccounts", &account).await;

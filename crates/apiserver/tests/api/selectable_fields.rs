@@ -1,4 +1,4 @@
-//! Fields that become selectable when there are objects already.
+//! Fields that become selectable after objects exist.
 
 use futures::StreamExt;
 use model::{Resource, Revision, Selector};
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use store::{Store, WatchScope};
 
 use crate::client::{Client, version};
-use crate::custom_resources::{DEFINITIONS, WIDGETS, definition, names, widget};
+use crate::custom_resources::{CRDS, WIDGETS, crd, names, widget};
 
-/// More than two pages of them.
+/// More than two pages.
 const WIDGETS_MADE: usize = 1001;
 
-/// A server with red widgets whose color cannot be selected by.
+/// A server with red widgets whose color is not selectable.
 async fn with_many() -> Client {
     let client = Client::new().await;
-    let mut plain = definition();
+    let mut plain = crd();
     plain["spec"]["versions"][0].as_object_mut().unwrap().remove("selectableFields");
-    client.create(DEFINITIONS, &plain).await;
+    client.create(CRDS, &plain).await;
     let made = (0..WIDGETS_MADE).map(|n| {
         let client = &client;
         async move { client.create(WIDGETS, &widget(&format!("w{n:04}"), "red")).await }
@@ -25,21 +25,21 @@ async fn with_many() -> Client {
     client
 }
 
-/// Makes the color selectable; the revision of the definition.
+/// Makes the color selectable; returns the revision of the CRD.
 async fn make_selectable(client: &Client) -> Revision {
     let fields = json!([{"jsonPath": ".spec.color"}]);
     let change = json!([{"op": "add", "path": "/spec/versions/0/selectableFields", "value": fields}]);
-    let answer = client.json_patch(&format!("{DEFINITIONS}/widgets.example.io"), &change).await;
+    let answer = client.json_patch(&format!("{CRDS}/widgets.example.io"), &change).await;
     assert_eq!(answer.code, 200);
     Revision(answer.version())
 }
 
-/// The changes of all objects of a resource.
+/// All objects of a resource.
 fn all(resource: Resource) -> WatchScope {
     WatchScope { resource, namespace: None, name: None, selector: Selector::default() }
 }
 
-/// Waits for the next event about what is still to be done.
+/// Waits for the next event of the index mark.
 async fn next_mark(store: &Store, after: Revision) -> (Revision, Value) {
     let marks = all(Resource::new("indexing", "customresourcedefinitions"));
     let events = store.watch(marks, after).await.unwrap().next().await.unwrap();

@@ -1,4 +1,4 @@
-//! Tokens of service accounts that nobody would issue: out of time, of other keys, kept in secrets.
+//! Invalid service account tokens: expired, of other keys, legacy tokens.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Issuer {
         })
     }
 
-    /// What a token says that is kept in the secret `kept`.
+    /// The claims of a legacy token in the Secret `kept`.
     fn claims_of_secret(&self) -> Value {
         json!({
             "iss": "kubernetes/serviceaccount",
@@ -55,7 +55,7 @@ impl Issuer {
         })
     }
 
-    /// Puts a token into the secret `kept`.
+    /// Puts a token into the Secret `kept`.
     async fn keep(&self, token: &str) {
         let secret = json!({
             "metadata": {"name": "kept", "annotations": {"kubernetes.io/service-account.name": "robot"}},
@@ -65,7 +65,7 @@ impl Issuer {
         self.admin.create(SECRETS, &secret).await;
     }
 
-    /// What the server says of a token.
+    /// The status of a TokenReview.
     async fn said_of(&self, token: &str) -> Value {
         let review = json!({"spec": {"token": token}});
         let answer = self.admin.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
@@ -95,7 +95,7 @@ async fn a_token_is_refused_once_its_key_is_removed() {
     };
     let old = issued().await;
     assert!(is_good(old.clone()).await);
-    // A new key begins to sign while both verify, then the old one goes.
+    // A new key signs while both verify, then the old one is removed.
     let next = SigningKey::from_pem(SigningKey::generate().unwrap().as_bytes()).unwrap();
     let public = next.public().clone();
     verifying.set(vec![key().public().clone(), public.clone()]);
@@ -106,7 +106,7 @@ async fn a_token_is_refused_once_its_key_is_removed() {
     assert!(!is_good(old).await && is_good(new).await);
 }
 
-/// What a review says of a token that is refused.
+/// The status of a TokenReview of an invalid token.
 fn error(text: &str) -> Value {
     json!({"user": {}, "error": format!("[invalid bearer token, {text}]")})
 }
@@ -156,7 +156,7 @@ async fn a_token_is_good_in_its_time_and_with_its_key_only() {
         assert_eq!(user["username"], "system:serviceaccount:default:robot");
         assert_eq!(user["uid"], issuer.uid.as_str());
     }
-    // That its signature is known to be right does not keep it alive.
+    // A cached signature does not keep the token valid.
     issuer.admin.delete(&format!("{ACCOUNTS}/robot")).await;
     assert_eq!(issuer.said_of(&token).await, said("serviceaccounts \"robot\" not found"));
 }

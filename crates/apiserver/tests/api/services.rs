@@ -1,4 +1,4 @@
-//! Services: what the server hands out to them, and that nobody gets it twice.
+//! Services: allocation of cluster IPs and node ports.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -70,7 +70,7 @@ async fn a_second_start_moves_the_endpoints_and_leaves_the_rest() {
     let stop = Shutdown::new();
     let client = Client::with(|builder| builder.address(first).shutdown(stop.clone())).await;
     let before = client.get(&format!("{SERVICES}/kubernetes")).await.json();
-    // Whoever starts while it runs would have to share the store with it.
+    // The first server must stop: the store is not shared.
     stop.request();
     let moved = "192.0.2.8:6443".parse().unwrap();
     ApiServer::builder(client.store.clone()).address(moved).build().await.unwrap().ready().await;
@@ -117,7 +117,7 @@ async fn a_change_of_type_gives_ports_and_address_back() {
     let external = client.put(&format!("{SERVICES}/a"), &service("a", &external)).await.json();
     assert_eq!(external["spec"].get("clusterIP"), None);
     make(&client, "c", &json!({"clusterIP": "10.0.0.9"})).await;
-    // And back: it gets another address, and a port that is free.
+    // Changing back allocates another address and a free port.
     let back = client.put(&format!("{SERVICES}/a"), &service("a", &json!({"type": "NodePort"}))).await.json();
     assert_ne!(back["spec"]["clusterIP"], "10.0.0.9");
     assert!(back["spec"]["ports"][0]["nodePort"].as_i64().unwrap() > 30_001);

@@ -1,4 +1,4 @@
-//! Callers that hold exactly one verb on everything: an operation that needs another verb, too, is refused to them.
+//! Callers with exactly one verb on everything: operations that need another verb are refused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::authorization_walk::{METHODS, mounted_paths, resource_paths};
 use crate::client::{Answer, Client};
-use crate::custom_resources::{DEFINITIONS, WIDGETS, definition};
+use crate::custom_resources::{CRDS, WIDGETS, crd};
 use crate::mounts::{self, Product};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CSRS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-/// The verbs of requests, and those that only some operations ask for besides.
+/// The verbs of requests, and those that only some operations need.
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 const EXTRA_VERBS: [&str; 7] = ["impersonate", "escalate", "bind", "approve", "sign", "attest", "use"];
 
-/// Allows `only-VERB` this verb on everything, and nobody anything else.
+/// An authorizer that allows `only-VERB` this verb on everything, and denies the rest.
 struct OneVerb;
 
 impl Authorizer for OneVerb {
@@ -36,16 +36,16 @@ impl Authorizer for OneVerb {
 async fn server() -> Client {
     let modes = vec![Mode::Own(Arc::new(OneVerb)), Mode::Rbac];
     let admin = Client::with(|builder| builder.authorization(modes)).await;
-    admin.create(DEFINITIONS, &definition()).await;
+    admin.create(CRDS, &crd()).await;
     admin
 }
 
-/// A caller in no group, and so without the roles that everybody has.
+/// A user in no group, and so without the default roles.
 fn only(admin: &Client, verb: &str) -> Client {
     admin.as_caller(Identity { name: format!("only-{verb}"), ..Identity::default() })
 }
 
-/// The verb of a request by its method and path, as Kubernetes derives it.
+/// The verb of a request by method and path, as Kubernetes derives it.
 fn verb_of(method: &Method, path: &str) -> &'static str {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let segments: Vec<&str> = path.split('/').skip(1).collect();
@@ -96,7 +96,7 @@ async fn a_verb_gives_no_request_of_another_verb() {
     assert_eq!(admin.store.clock().await.unwrap().current, before, "nothing was written");
 }
 
-/// Collection, kind and scope of every type that is written by this verb.
+/// Collection, kind and scope of every type that supports this verb.
 fn written_by(admin: &Client, verb: apiserver::Verb) -> Vec<(String, Value)> {
     let registry = admin.api.registry();
     let written = registry.types().filter(|of| of.verbs.contains(verb));
@@ -194,7 +194,7 @@ async fn impersonation_needs_the_verb_impersonate_for_each_attribute() {
     assert_lacks(&answer, "User \"only-get\" cannot delete", "it has no right of its own by then");
 }
 
-/// Sends an object in each way that a caller with this verb has.
+/// Sends an object in each way that this verb allows.
 async fn write(client: &Client, verb: &str, collection: &str, object: &Value) -> Vec<Answer> {
     let one = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap());
     let body = object.to_string();
@@ -274,7 +274,7 @@ async fn certificates_need_the_verbs_approve_and_sign() {
             assert_eq!(answer.code, 403, "{part}: {}", answer.json());
             assert_lacks(&answer, &text, part);
         }
-        // Nothing but the verb was missing.
+        // Only the verb was missing.
         let allowed = admin.put(&format!("{path}?dryRun=All"), &changed).await;
         assert_eq!(allowed.code, 200, "{part}: {}", allowed.json());
     }
@@ -284,7 +284,7 @@ async fn certificates_need_the_verbs_approve_and_sign() {
 #[tokio::test]
 async fn a_trust_bundle_of_a_signer_needs_the_verb_attest() {
     let admin = server().await;
-    // The kind is an alpha of Kubernetes; its plugin decides by group and name, whoever serves it.
+    // The kind is an alpha of Kubernetes; its plugin decides by group and name, so a CRD can serve it.
     let names = json!({"plural": "clustertrustbundles", "singular": "bundle", "kind": "ClusterTrustBundle", "listKind": "BundleList"});
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let kind = json!({
@@ -297,7 +297,7 @@ async fn a_trust_bundle_of_a_signer_needs_the_verb_attest() {
             "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": schema}],
         },
     });
-    admin.create(DEFINITIONS, &kind).await;
+    admin.create(CRDS, &kind).await;
     let bundles = "/apis/certificates.k8s.io/v1alpha1/clustertrustbundles";
     let bundle = json!({
         "apiVersion": "certificates.k8s.io/v1alpha1", "kind": "ClusterTrustBundle",

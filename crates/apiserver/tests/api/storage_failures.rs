@@ -1,4 +1,4 @@
-//! Objects that the store does not keep, and a database that fails: what clients hear of it.
+//! Objects that the store refuses, and a database that fails: the responses to clients.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::faulty_engine::Faulty;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-/// Just over a third of the largest object.
+/// Just over a third of the size limit.
 fn large() -> String {
     "x".repeat(1_100_000)
 }
@@ -93,7 +93,7 @@ async fn a_commit_of_unknown_outcome_is_a_timeout_and_the_databases_own_words_st
         ];
         for answer in answers {
             assert_eq!(answer.failure(), (code, reason.to_owned(), message.to_owned()));
-            // A client that is told to repeat a create with generateName makes two objects.
+            // A client that repeated a create with generateName would create two objects.
             assert!(!answer.headers.contains_key("retry-after"));
         }
     }

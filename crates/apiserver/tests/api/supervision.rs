@@ -7,7 +7,7 @@ use crate::client::Client;
 
 const BOOTSTRAP: &str = "the bootstrap of the first objects";
 
-/// Every background task of a server with everything on. A new task belongs here; so does its fault.
+/// Every background task of a server with all features. A new task belongs here with its fault.
 const TASKS: [&str; 22] = [
     "the audit log writer",
     "the CRD informer",
@@ -33,7 +33,7 @@ const TASKS: [&str; 22] = [
     "the authentication ConfigMap controller",
 ];
 
-/// A server with everything on.
+/// A server with all features.
 pub async fn server() -> Client {
     let folder = tempfile::tempdir().unwrap();
     let log = apiserver::audit::Log::open(&folder.path().join("audit.log"), Default::default()).unwrap();
@@ -55,7 +55,7 @@ async fn every_task_that_panics_is_reported_by_its_name() {
     let mut expected = TASKS;
     expected.sort_unstable();
     assert_eq!(names, expected);
-    // It has come to its end when a server is ready.
+    // The bootstrap has ended when the server is ready.
     for name in TASKS.into_iter().filter(|name| *name != BOOTSTRAP) {
         let client = server().await;
         let failed = client.api.failed();

@@ -1,4 +1,4 @@
-//! Stored values that are no JSON: whoever parses an object on its way to a client cannot send them.
+//! Reads that must not parse stored objects: their values are invalid JSON.
 
 use http::Method;
 use model::{Attributes, Encoded, ObjectKey, Resource};
@@ -6,15 +6,15 @@ use serde_json::json;
 use store::{Precondition, Write};
 
 use crate::client::{CONFIGMAPS, Client};
-use crate::custom_resources::{DEFINITIONS, WIDGETS, definition, widget};
+use crate::custom_resources::{CRDS, WIDGETS, crd, widget};
 
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/// A value in the text of an object, and the one that takes its place.
+/// A value in the text of an object, and its replacement.
 type Spoilt<'a> = (&'a str, &'a str);
 
-/// Spoils an object in the store, and gives its revisions before and after.
+/// Corrupts an object in the store, and returns its revisions before and after.
 async fn spoil(client: &Client, key: &ObjectKey, (value, nonsense): Spoilt<'_>) -> [u64; 2] {
     let stored = client.store.get(key, None).await.unwrap().unwrap();
     let text = String::from_utf8(stored.value.to_vec()).unwrap();
@@ -37,7 +37,7 @@ async fn text(client: &Client, path: &str, accept: &str) -> String {
     text
 }
 
-/// Spoils an object and reads it in every way that does not have to know what is in it.
+/// Corrupts an object and reads it in every way that need not parse it.
 async fn spoil_and_read(
     client: &Client,
     collection: &str,
@@ -72,13 +72,13 @@ async fn reads_of_whole_objects_and_of_their_metadata_never_parse_them() {
     let client = Client::new().await;
     let map = json!({"metadata": {"name": "a"}, "data": {"x": "unparsed"}});
     client.create(CONFIGMAPS, &map).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     client.create(WIDGETS, &widget("w", "unparsed")).await;
     for (collection, group, plural, name) in
         [(CONFIGMAPS, "", "configmaps", "a"), (WIDGETS, "example.io", "widgets", "w")]
     {
         let key = ObjectKey::new(&Resource::new(group, plural), "default", name);
-        // Metadata is cut out by the places of values; a number that no parser takes is one.
+        // Metadata is cut out by the positions of values; a number that no parser accepts is one.
         let number = (r#":"unparsed""#, ":1e999999");
         spoil_and_read(&client, collection, &key, number, &["application/json", METADATA]).await;
         let nonsense = (":1e999999", ":<<not JSON>>");

@@ -1,4 +1,4 @@
-//! A webhook of the test's own, over HTTPS.
+//! An HTTPS webhook server for tests.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,13 +22,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// What a webhook answers to a document that is sent to a path.
+/// The response to a document at a path.
 type Answers = Arc<Mutex<Box<dyn Fn(&str, &Value) -> Value + Send>>>;
 
-/// What was sent, and where.
+/// The received paths and documents.
 type Seen = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A call as a webhook receives it, without its document.
+/// The head of a received call.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub version: http::Version,
@@ -37,12 +37,12 @@ pub struct Head {
     pub has_certificate: bool,
 }
 
-/// A webhook that runs as long as the test.
+/// A webhook server that runs as long as the test.
 pub struct Webhook {
     pub address: SocketAddr,
     bundle: String,
     answers: Answers,
-    /// Connections that were opened, and those that are open.
+    /// Connections opened so far, and open now.
     pub connections: Arc<AtomicUsize>,
     pub open: Arc<AtomicUsize>,
     pub seen: Seen,
@@ -62,12 +62,12 @@ struct Shared {
 }
 
 impl Webhook {
-    /// One that answers like this over HTTP/1.1.
+    /// A server that responds like this over HTTP/1.1.
     pub async fn start(answer: impl Fn(&str, &Value) -> Value + Send + 'static) -> Self {
         Self::offering(&["http/1.1"], answer).await
     }
 
-    /// One that offers these protocols.
+    /// A server with these protocols.
     pub async fn offering(
         protocols: &[&str],
         answer: impl Fn(&str, &Value) -> Value + Send + 'static,
@@ -77,7 +77,7 @@ impl Webhook {
         Self::with(&pki.server, &pki.ca, protocols, answer).await
     }
 
-    /// One with this certificate, which clients trust by this bundle.
+    /// A server with this certificate and CA bundle.
     pub async fn with(
         identity: &Identity,
         bundle: &str,
@@ -118,7 +118,7 @@ impl Webhook {
         Self { address, bundle, answers, connections, open, seen, heads, hanging_up, tasks }
     }
 
-    /// Closes all connections, and takes others.
+    /// Closes all connections, and accepts new ones.
     pub async fn hang_up(&self) {
         self.hanging_up.notify_one();
         while self.open.load(Ordering::SeqCst) > 0 {
@@ -126,27 +126,27 @@ impl Webhook {
         }
     }
 
-    /// Closes all connections and takes no more.
+    /// Closes all connections and the listener.
     pub async fn stop(&mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// The heads of the calls since this was asked last.
+    /// Takes the heads of the calls so far.
     pub fn take_heads(&self) -> Vec<Head> {
         std::mem::take(&mut *self.heads.lock().unwrap())
     }
 
-    /// How clients find it, at a path.
+    /// The `clientConfig` for a path.
     pub fn config(&self, path: &str) -> Value {
         json!({"url": format!("https://{}{path}", self.address), "caBundle": self.bundle})
     }
 
-    /// Answers in another way from now on.
+    /// Replaces the response.
     pub fn answer_with(&self, answer: impl Fn(&str, &Value) -> Value + Send + 'static) {
         *self.answers.lock().unwrap() = Box::new(answer);
     }
 
-    /// What was sent since this was asked last: path and document.
+    /// Takes the received paths and documents so far.
     pub fn take(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.seen.lock().unwrap())
     }
@@ -168,7 +168,7 @@ async fn serve(shared: Shared, stream: TcpStream) {
     }
 }
 
-/// Counts a connection while it is open, however it ends.
+/// Counts a connection while it is open.
 struct Open(Arc<AtomicUsize>);
 
 impl Open {
@@ -184,7 +184,7 @@ impl Drop for Open {
     }
 }
 
-/// A call to `/hang` is never answered.
+/// A call to `/hang` gets no response.
 async fn answer_one(
     request: Request<Incoming>,
     shared: Shared,

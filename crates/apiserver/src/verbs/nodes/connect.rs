@@ -1,4 +1,4 @@
-//! Connections: what is asked for in the query, and what plugins say of it before anybody is led anywhere.
+//! Options of connect requests, and their admission.
 
 use model::error::Error;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::verbs::Call;
 
 const STREAMS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
 
-/// What is asked for, after everybody was asked about it.
+/// The options, after admission.
 pub async fn options(call: &Call) -> Result<Object, Error> {
     let (kind, mut options) = read(call)?;
     let shown = Served::alone(ResourceType::new("", "v1", kind, &call.path.resource));
@@ -18,7 +18,7 @@ pub async fn options(call: &Call) -> Result<Object, Error> {
     Ok(options)
 }
 
-/// The options in the query, and their kind.
+/// The options of the query, and their kind.
 fn read(call: &Call) -> Result<(&'static str, Object), Error> {
     let mut options = Object::new();
     let query = &call.query;
@@ -54,7 +54,7 @@ fn proxy(resource: &str) -> &'static str {
     }
 }
 
-/// What says nothing is left out.
+/// Sets an option unless it is empty.
 fn set(options: &mut Object, key: &str, value: Value) {
     let is_empty = match &value {
         Value::String(text) => text.is_empty(),

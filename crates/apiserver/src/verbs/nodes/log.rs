@@ -1,4 +1,4 @@
-//! The log of a container.
+//! The log subresource of Pods.
 
 use http::Response;
 use model::error::{Error, FieldError, quote};
@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::request::query::Query;
 use crate::verbs::Call;
 
-/// Empty for a pod that has no node yet.
+/// Serves an empty log for a Pod without a node.
 pub async fn read(call: &Call) -> Result<Response<Body>, Error> {
     let errors = problems(&call.query)?;
     let name = &call.path.name;
@@ -24,7 +24,7 @@ pub async fn read(call: &Call) -> Result<Response<Body>, Error> {
     Ok(nothing())
 }
 
-/// What is wrong with the options, in the order in which Kubernetes says so.
+/// The validation errors of the options, in Kubernetes' order.
 fn problems(query: &Query) -> Result<Vec<FieldError>, Error> {
     let [tail, bytes, seconds] = ["tailLines", "limitBytes", "sinceSeconds"].map(|key| number(query, key));
     let (tail, bytes, seconds) = (tail?, bytes?, seconds?);

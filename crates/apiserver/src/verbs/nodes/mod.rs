@@ -1,5 +1,5 @@
-//! What nodes would answer: logs, commands, ports, proxies. This server connects to none of them; it says what can be known
-//! without, as Kubernetes does.
+//! Subresources that need a node: log, exec, attach, portforward, proxy. This server does not connect to nodes; it answers as
+//! far as Kubernetes would without one.
 
 mod connect;
 mod log;
@@ -17,18 +17,18 @@ use crate::body::Body;
 use crate::registry::Object;
 use crate::request::verb::Verb;
 
-/// What is told where only a node, or what runs there, could go on.
+/// The error if only a node could serve the request.
 const NO_WAY: &str = "this server does not connect to nodes, pods and services";
 
-/// Which addresses of a node are tried, in this order.
+/// The address types of a node, by preference.
 const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
 
-/// Whether a part of a built-in type leads to a node.
+/// Whether a subresource of a built-in type needs a node.
 pub(crate) fn lead_to(group: &str, subresource: &str) -> bool {
     group.is_empty() && matches!(subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
 }
 
-/// Goes as far as it can without a node.
+/// Serves the request as far as possible without a node.
 pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
     if call.path.subresource == "log" {
         return log::read(&call).await;
@@ -51,8 +51,8 @@ pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
     }
 }
 
-/// Commands, terminals and ports need the verb `create`, whatever the method: WebSockets begin with a GET, and a right to read must
-/// not be one to run commands.
+/// exec, attach and portforward need the verb `create` for every method: WebSockets begin with a GET, and read access must
+/// not allow commands.
 fn may_open(call: &Call) -> Result<(), Error> {
     if call.path.subresource == "proxy" {
         return Ok(());
@@ -69,7 +69,7 @@ fn may_open(call: &Call) -> Result<(), Error> {
     }
 }
 
-/// An object of the core group, in the place of the call where it is in a namespace.
+/// Reads an object of the core group, in the namespace of the call if it is namespaced.
 async fn object(call: &Call, plural: &str, name: &str) -> Result<Object, Error> {
     let found = maybe(call, plural, name).await?;
     found.ok_or_else(|| not_found(plural, name))
@@ -89,7 +89,7 @@ fn not_found(plural: &str, name: &str) -> Error {
     Error::NotFound { group: String::new(), resource: plural.to_owned(), name: name.to_owned() }
 }
 
-/// Which container is meant: the one that is named, or the only one.
+/// The requested container, or the only one.
 fn container(pod: &Object, named: &str) -> Result<(), Error> {
     let names = |key: &str| {
         let list = pod.get("spec").and_then(|spec| spec.get(key)).and_then(Value::as_array);
@@ -125,7 +125,7 @@ fn check_ports(call: &Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// A stream to a node begins with an upgrade of the connection.
+/// A stream to a node needs a connection upgrade.
 async fn stream(call: &Call, pod: &Object) -> Result<Response<Body>, Error> {
     if !is_placed(call, pod).await? {
         let message = format!("pod {} does not have a host assigned", text(pod, "name"));
@@ -137,18 +137,18 @@ async fn stream(call: &Call, pod: &Object) -> Result<Response<Body>, Error> {
     Err(Error::Failed { message: format!("error dialing backend: {NO_WAY}") })
 }
 
-/// Whether a pod has a node, which then must be there and have an address.
+/// Whether a Pod is bound to a node, which must then exist and have an address.
 async fn is_placed(call: &Call, pod: &Object) -> Result<bool, Error> {
     let node = pod.get("spec").and_then(|spec| spec["nodeName"].as_str()).unwrap_or_default();
     if node.is_empty() {
         return Ok(false);
     }
-    // Kubernetes names it as if it were a pod.
+    // Kubernetes reports the node as a pod.
     let found = maybe(call, "nodes", node).await?.ok_or_else(|| not_found("pods", node))?;
     address(&found).map(|_| true)
 }
 
-/// Where a node would be found.
+/// The preferred address of a node.
 fn address(node: &Object) -> Result<&str, Error> {
     let list = node.get("status").and_then(|status| status["addresses"].as_array());
     let known: Vec<(&str, &str)> = list
@@ -168,7 +168,7 @@ fn address(node: &Object) -> Result<&str, Error> {
     })
 }
 
-/// There is nothing to read.
+/// An empty response.
 fn nothing() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

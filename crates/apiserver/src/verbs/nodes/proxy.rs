@@ -1,4 +1,4 @@
-//! Proxies: the name of a pod, service or node, with a scheme and a port around it.
+//! The proxy subresource of Pods, Services and Nodes: names with scheme and port.
 
 use std::net::IpAddr;
 
@@ -10,10 +10,10 @@ use super::{NO_WAY, address, maybe, not_found, object};
 use crate::body::Body;
 use crate::verbs::Call;
 
-/// A name and a port, of `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`.
+/// A name and port, parsed from `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`.
 struct Named<'a> {
     name: &'a str,
-    /// Empty for none.
+    /// Empty if absent.
     port: &'a str,
 }
 
@@ -84,7 +84,7 @@ pub async fn to_service(call: &Call) -> Result<Response<Body>, Error> {
     Err(if subsets.iter().any(is_there) { unreachable() } else { none_for(&call.path.name) })
 }
 
-/// Nobody gets at the server's own machine through it.
+/// Refuses addresses of the server's own machine.
 fn allow(address: &str) -> Result<(), Error> {
     let is_allowed = address.parse::<IpAddr>().is_ok_and(|address| {
         let is_local = match address {

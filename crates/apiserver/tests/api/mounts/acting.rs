@@ -1,4 +1,4 @@
-//! The client that acts as the caller of a request.
+//! The acting client of a mount.
 
 use http::{Method, Request, Response};
 use http_body_util::Full;
@@ -9,7 +9,7 @@ use super::{CONSOLE, Product, RESOURCES, allow, call as call_client, get, grant,
 use crate::admission::quota;
 use crate::client::CONFIGMAPS;
 
-/// Sends the request of the header `act` (method and path) as the caller, and answers with its code and body.
+/// Sends the request in the header `act` (method and path) as the caller, and responds with its code and body.
 pub(super) async fn act(call: Call) -> Response<Body> {
     let act = call.request.headers()["act"].to_str().unwrap().to_owned();
     let (method, path) = act.split_once(' ').unwrap();

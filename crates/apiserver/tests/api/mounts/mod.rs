@@ -1,4 +1,4 @@
-//! Mounts: a product serves paths of its own on the port of the server.
+//! Mounts: a product serves its own paths on the server's port.
 
 mod acting;
 mod audit;
@@ -20,22 +20,22 @@ use tower_service::Service;
 
 use crate::client::{Answer, CONFIGMAPS, Client, PATIENCE, memory};
 
-/// Below the core group, and at a place that no Kubernetes path has.
+/// One prefix below the core group, and one outside of all Kubernetes paths.
 pub const RESOURCES: &str = "/api/v1/resources";
 const CONSOLE: &str = "/console";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// A product that serves one prefix.
+/// A product with one mount.
 #[derive(Clone, Default)]
 pub struct Product {
-    /// Method and path of every call of its handler.
+    /// Method and path of every call of the handler.
     calls: Arc<Mutex<Vec<String>>>,
     /// The client of the last caller that asked to keep it.
     kept: Arc<Mutex<Option<ActingClient>>>,
 }
 
 impl Product {
-    /// Its mount, with one public path and failures in its own form.
+    /// The mount, with one public path and its own failure format.
     pub fn mount(&self, prefix: &str) -> Mount {
         let product = self.clone();
         Mount::new(prefix, move |call| product.clone().answer(call))
@@ -67,7 +67,7 @@ impl Product {
     }
 }
 
-/// The call as the handler sees it.
+/// The call as the handler receives it.
 fn seen(call: &Call) -> Value {
     let uri = call.request.uri();
     let headers = call.request.headers().iter();
@@ -84,7 +84,7 @@ fn seen(call: &Call) -> Value {
     })
 }
 
-/// A failure as RFC 9457 has it. The anonymous user is asked for credentials.
+/// A failure in the format of RFC 9457. The anonymous user is asked for credentials.
 fn problem(failure: &Failure<'_>) -> Response<Bytes> {
     let status = match failure.unauthenticated {
         Some(_) if failure.status == StatusCode::FORBIDDEN => StatusCode::UNAUTHORIZED,
@@ -97,7 +97,7 @@ fn problem(failure: &Failure<'_>) -> Response<Bytes> {
     response.body(Bytes::from(problem.to_string())).unwrap()
 }
 
-/// A server with a product at two prefixes, which knows the tokens `alice`, `bob` and `master`.
+/// A server with a product at two prefixes, and the tokens `alice`, `bob` and `master`.
 pub async fn server(product: &Product, change: impl FnOnce(Builder) -> Builder) -> Client {
     let token = |name: &str, groups: &[&str]| StaticToken {
         token: name.to_owned(),
@@ -111,7 +111,7 @@ pub async fn server(product: &Product, change: impl FnOnce(Builder) -> Builder) 
     .await
 }
 
-/// Sends a request over a connection without a certificate, as a client of another process does.
+/// Sends a request over a connection without a client certificate.
 async fn send(api: &ApiServer, request: Request<Full<Bytes>>) -> Answer {
     let (head, body) = api.answer(&Connection::Bare, request).await.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
@@ -126,13 +126,13 @@ async fn get(api: &ApiServer, token: &str, path: &str) -> Answer {
     send(api, request.body(Full::default()).unwrap()).await
 }
 
-/// Lets a user use methods of paths.
+/// Grants a user methods on paths.
 async fn allow(admin: &Client, user: &str, verbs: &[&str], paths: &[&str]) {
     let rules = json!([{"verbs": verbs, "nonResourceURLs": paths}]);
     grant(admin, user, &format!("{user}-paths"), &rules).await;
 }
 
-/// Gives a user a role of this name in the whole cluster.
+/// Binds a user to a new ClusterRole.
 async fn grant(admin: &Client, user: &str, name: &str, rules: &Value) {
     let role = json!({"metadata": {"name": name}, "rules": rules});
     admin.create(&format!("{RBAC}/clusterroles"), &role).await;
@@ -233,7 +233,7 @@ async fn the_text_that_is_served_is_the_text_that_is_authorized() {
     assert_eq!(send(&admin.api, request.body(Full::default()).unwrap()).await.code, 403, "get is not post");
 }
 
-/// The role `system:discovery` of Kubernetes lets every authenticated user get `/api/*`.
+/// The role `system:discovery` of Kubernetes allows every authenticated user to get `/api/*`.
 #[tokio::test]
 async fn below_api_every_authenticated_user_may_get_and_nothing_else() {
     let admin = server(&Product::default(), |builder| builder).await;
@@ -325,13 +325,13 @@ async fn metrics_name_the_mount_and_never_the_path() {
     assert!(!text.contains("thing-") && !text.contains("pot-") && !text.contains("BREW"));
 }
 
-/// The next piece of a stream; `None` at its end.
+/// The next chunk of a stream; `None` at its end.
 async fn next(body: &mut apiserver::Body) -> Option<Bytes> {
     let frame = timeout(PATIENCE, body.frame()).await.expect("the stream hangs");
     frame.map(|frame| frame.unwrap().into_data().unwrap())
 }
 
-/// The next piece if it is there already.
+/// The next chunk if it is available.
 fn ready(body: &mut apiserver::Body) -> Option<Option<Bytes>> {
     next(body).now_or_never()
 }
