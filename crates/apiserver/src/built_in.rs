@@ -58,7 +58,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     // A subresource without rules cannot be served.
     let is_served = |entry: &&Part| {
         entry.name == "scale"
-            || nodes::lead_to(of.group, entry.name)
+            || nodes::needs_node(of.group, entry.name)
             || rules.subresource(entry.name).is_some()
     };
     let served = row.subresources.iter().filter(is_served);
@@ -84,7 +84,7 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
 }
 
 /// A `v1` type without a path: its objects are subresource objects such as Scale, Binding or Eviction.
-pub(crate) fn alone(group: &'static str, kind: &'static str) -> ResourceType {
+pub(crate) fn without_path(group: &'static str, kind: &'static str) -> ResourceType {
     let type_id = schema::builtin()
         .by_kind(group, "v1", kind)
         .expect("a test reads them from the schema with all others");
@@ -324,7 +324,7 @@ mod tests {
         }
         assert!(all().len() > 50);
         for (group, kind) in [("autoscaling", "Scale"), ("policy", "Eviction"), ("", "Binding")] {
-            assert_eq!(alone(group, kind).kind, kind);
+            assert_eq!(without_path(group, kind).kind, kind);
         }
     }
 }

@@ -76,7 +76,7 @@ impl Default for Limits {
 }
 
 /// A random number in [0, 1).
-pub fn dice() -> f64 {
+pub fn random_fraction() -> f64 {
     // The bits of an f64 mantissa.
     let bits = uuid::Uuid::new_v4().as_u128() as u64 >> 11;
     bits as f64 / (1_u64 << 53) as f64

@@ -44,12 +44,12 @@ pub(crate) struct AdmissionAttributes<'a> {
     /// The managedFields of the object, as JSON.
     managers: Option<&'a str>,
     plugins: &'a PluginChain,
-    state: Mutex<State>,
+    state: Mutex<AdmissionState>,
 }
 
 /// State that plugins share while one request is admitted.
 #[derive(Default)]
-struct State {
+struct AdmissionState {
     /// Written in the same transaction as the object.
     writes: Vec<Write>,
     /// Guards that are held until the object is written.
@@ -290,7 +290,7 @@ impl<'a> AdmissionAttributes<'a> {
         self.call.trail.annotate(key, value);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -88,10 +88,9 @@ impl Switches {
         let (on, off) =
             (read(enable, "enable-admission-plugins"), read(disable, "disable-admission-plugins"));
         let missing = on.iter().filter(|name| NOT_THERE.contains(name));
-        errors
-            .extend(missing.map(|name| {
-                format!("enable-admission-plugins plugin {} is not there in Orlop", quote(name))
-            }));
+        errors.extend(missing.map(|name| {
+            format!("enable-admission-plugins plugin {} is not available in Orlop", quote(name))
+        }));
         let both: Vec<&str> = on.intersection(&off).copied().collect();
         if !both.is_empty() {
             let both = both.join(" ");
@@ -154,7 +153,7 @@ mod tests {
         let refused = |enable: &[&str], disable: &[&str]| {
             Switches::default().with(&names(enable), &names(disable)).unwrap_err().to_string()
         };
-        let missing = "enable-admission-plugins plugin \"EventRateLimit\" is not there in Orlop";
+        let missing = "enable-admission-plugins plugin \"EventRateLimit\" is not available in Orlop";
         assert_eq!(refused(&["EventRateLimit"], &[]), missing);
         assert_eq!(refused(&["Nope"], &[]), "enable-admission-plugins plugin \"Nope\" is unknown");
         assert_eq!(

@@ -44,7 +44,7 @@ impl ApiServer {
         let (hand_over, handed_over) = oneshot::channel();
         let (state, begun) = (server.clone(), progress.clone());
         let has_identity_lease = identity_lease.is_some();
-        self.tasks.start_finite("the bootstrap of the first objects", async move {
+        self.tasks.start_finite("the bootstrap of the default objects", async move {
             begun.may_start().await;
             // Bootstrap waits for the RBAC informer: it must see the roles that are created, and know those that exist.
             if has_roles && roles_listed.await.is_err() {
@@ -53,15 +53,15 @@ impl ApiServer {
             bootstrap::complete(state, address, &mut identity_lease, is_fresh).await;
             let _ = hand_over.send(identity_lease);
         });
-        let (flows, settled) = (flow_control::run(server.clone()), progress.clone());
+        let (flows, bootstrap) = (flow_control::run(server.clone()), progress.clone());
         self.spawn("the FlowSchema controller", async move {
-            settled.completed().await;
+            bootstrap.completed().await;
             flows.await;
         });
         if legacy_token_tracking::is_served(self) {
-            let (tokens, settled) = (legacy_token_tracking::run(server.clone(), uses), progress);
+            let (tokens, bootstrap) = (legacy_token_tracking::run(server.clone(), uses), progress);
             self.spawn("the legacy token tracking controller", async move {
-                settled.completed().await;
+                bootstrap.completed().await;
                 tokens.await;
             });
         }

@@ -51,7 +51,7 @@ pub(super) type Written = oneshot::Receiver<bool>;
 
 /// Events that are written with one call.
 #[derive(Default)]
-struct Group {
+struct EventGroup {
     lines: Vec<u8>,
     waiting: Vec<oneshot::Sender<bool>>,
 }
@@ -59,7 +59,7 @@ struct Group {
 /// An audit log in a file or on standard output.
 pub struct Log {
     mode: Mode,
-    pending: Mutex<Group>,
+    pending: Mutex<EventGroup>,
     /// Wakes the writer.
     bell: Notify,
     /// Wakes requests that wait for the disk.
@@ -156,7 +156,7 @@ impl Log {
     pub fn flush(&self) {
         // Locked before the queue is taken, so concurrent flushes keep the order.
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let Group { lines, waiting } = std::mem::take(&mut *self.pending());
+        let EventGroup { lines, waiting } = std::mem::take(&mut *self.pending());
         let result = match &mut *out {
             Out::Standard => io::stdout().lock().write_all(&lines),
             Out::File(file) => file.write(&lines),
@@ -184,13 +184,13 @@ impl Log {
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, Group> {
+    fn pending(&self) -> MutexGuard<'_, EventGroup> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits until an event is written; false if it was lost.
-pub(super) async fn settled(written: Option<Written>) -> bool {
+pub(super) async fn written_to_file(written: Option<Written>) -> bool {
     match written {
         Some(written) => written.await.unwrap_or(true),
         None => true,
@@ -224,7 +224,7 @@ mod tests {
         drop(log);
         assert_eq!(third.try_recv(), Ok(true), "the end of the log writes what is left");
         let batch = Log::open(file.path(), Rotation::default()).unwrap().with_mode(Mode::Batch);
-        assert!(batch.add(b"d\n").is_none(), "nobody waits");
+        assert!(batch.add(b"d\n").is_none(), "no receiver in batch mode");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use kinds::audit::{
 use model::error::Error;
 use serde_json::{Value, json};
 
-use super::log::{Mode, Written, settled};
+use super::log::{Mode, Written, written_to_file};
 use super::response::{AuditedStream, response_object};
 use super::{Audit, source};
 use crate::auth::{Decision, Identity};
@@ -113,7 +113,7 @@ impl Trail {
         }
         state.audit.log.room().await;
         state.write(Stage::RequestReceived);
-        if state.audit.log.mode() == Mode::BlockingStrict && !settled(state.take_last()).await {
+        if state.audit.log.mode() == Mode::BlockingStrict && !written_to_file(state.take_last()).await {
             return Err(Error::internal("failed to store audit event"));
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Trail {
         let Some(state) = &self.0 else { return };
         if is_whole {
             state.complete();
-            settled(state.take_last()).await;
+            written_to_file(state.take_last()).await;
         }
     }
 
@@ -206,7 +206,7 @@ impl Trail {
         };
         if is_long {
             state.write(Stage::ResponseStarted);
-            settled(state.take_last()).await;
+            written_to_file(state.take_last()).await;
         }
         Response::from_parts(head, body)
     }
@@ -243,7 +243,7 @@ impl Trail {
     /// Adds the last event of a request that panicked, and waits until it is written: the 500 is sent after it.
     pub async fn settle_panic(&self) {
         self.panicked();
-        settled(self.take_last()).await;
+        written_to_file(self.take_last()).await;
     }
 
     /// Records the response object.
@@ -278,7 +278,7 @@ impl Trail {
 
 impl ResponseKind {
     fn of(verb: Verb, path: &ResourcePath) -> Self {
-        let is_long = verb == Verb::Watch || nodes::lead_to(&path.group, &path.subresource);
+        let is_long = verb == Verb::Watch || nodes::needs_node(&path.group, &path.subresource);
         let is_done =
             matches!(path.subresource.as_str(), "binding" | "eviction") || path.resource == "bindings";
         let may_be_status = verb == Verb::Delete || is_done;

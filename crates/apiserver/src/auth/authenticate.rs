@@ -142,7 +142,7 @@ impl Authentication {
     }
 
     /// Refuses anonymous callers outside the anonymous paths.
-    pub(crate) fn lets_in(&self, caller: &Identity, path: &str) -> Result<(), Error> {
+    pub(crate) fn check_anonymous(&self, caller: &Identity, path: &str) -> Result<(), Error> {
         let is_closed = |paths: &Vec<String>| !paths.iter().any(|open| open == path);
         match &self.anonymous_paths {
             Some(paths) if is_closed(paths) && *caller == Identity::anonymous() => Err(Error::Unauthorized),
@@ -345,9 +345,9 @@ mod tests {
     async fn anonymous_access_may_be_limited_to_some_paths() {
         let authentication = authentication().with_anonymous_at(vec!["/livez".to_owned()]);
         let anonymous = Identity::anonymous();
-        assert_eq!(authentication.lets_in(&anonymous, "/livez"), Ok(()));
-        assert_eq!(authentication.lets_in(&anonymous, "/livez/ping"), Err(Error::Unauthorized));
-        assert_eq!(authentication.lets_in(&admin(), "/api"), Ok(()));
+        assert_eq!(authentication.check_anonymous(&anonymous, "/livez"), Ok(()));
+        assert_eq!(authentication.check_anonymous(&anonymous, "/livez/ping"), Err(Error::Unauthorized));
+        assert_eq!(authentication.check_anonymous(&admin(), "/api"), Ok(()));
     }
 
     #[tokio::test]
@@ -395,20 +395,20 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_trusted_proxy_may_name_its_user_in_headers() {
-        let mut said = headers(None);
-        said.insert("x-remote-user", "jane".parse().unwrap());
-        said.append("x-remote-group", "dev".parse().unwrap());
-        said.append("x-remote-group", "ops".parse().unwrap());
-        said.append("x-remote-extra-acme.com%2fproject", "p".parse().unwrap());
+        let mut forwarded = headers(None);
+        forwarded.insert("x-remote-user", "jane".parse().unwrap());
+        forwarded.append("x-remote-group", "dev".parse().unwrap());
+        forwarded.append("x-remote-group", "ops".parse().unwrap());
+        forwarded.append("x-remote-extra-acme.com%2fproject", "p".parse().unwrap());
         let trusting = authentication().with_proxies(ProxyHeaders::usual());
         let (proxy, none) = (Connection::Proxy(Box::new(Connection::Bare)), Warnings::default());
-        let jane = trusting.identify(&proxy, &said, &none).await.unwrap();
+        let jane = trusting.identify(&proxy, &forwarded, &none).await.unwrap();
         assert_eq!(
             (jane.name.as_str(), jane.groups.join(" ")),
             ("jane", "dev ops system:authenticated".to_owned())
         );
         assert_eq!(jane.extra["acme.com/project"], ["p"]);
-        assert_eq!(trusting.identify(&Connection::Bare, &said, &none).await, Ok(Identity::anonymous()));
+        assert_eq!(trusting.identify(&Connection::Bare, &forwarded, &none).await, Ok(Identity::anonymous()));
         assert_eq!(trusting.identify(&proxy, &headers(None), &none).await, Ok(Identity::anonymous()));
     }
 }

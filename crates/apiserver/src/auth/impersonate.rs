@@ -56,7 +56,7 @@ impl ImpersonatedAttribute {
 }
 
 /// Whether a request has impersonation headers.
-pub(crate) fn is_asked(headers: &HeaderMap) -> bool {
+pub(crate) fn is_requested(headers: &HeaderMap) -> bool {
     headers.keys().any(is_header)
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn is_header(name: &HeaderName) -> bool {
 }
 
 /// The effective user: the impersonated one if the headers name one and the caller may impersonate it.
-pub(crate) fn acting_as(
+pub(crate) fn effective_user(
     caller: Identity,
     headers: &HeaderMap,
     authorizer: &dyn Authorizer,
@@ -161,7 +161,7 @@ mod tests {
         for (bytes, name) in [("jürgen".as_bytes(), "jürgen"), (&b"j\xfcrgen"[..], "j\u{fffd}rgen")] {
             let mut headers = HeaderMap::new();
             headers.insert(USER, HeaderValue::from_bytes(bytes).unwrap());
-            let acting = acting_as(gateway.clone(), &headers, &Anyone).unwrap();
+            let acting = effective_user(gateway.clone(), &headers, &Anyone).unwrap();
             assert_eq!((acting.name.as_str(), acting.is_in("system:masters")), (name, false));
         }
     }

@@ -60,13 +60,13 @@ impl BootstrapProgress {
 
     /// Waits for the first answer, a delay or a waiting request; then the remaining objects are created.
     pub async fn may_start(&self) {
-        let note_answer = async {
+        let after_answer = async {
             self.has_answered.wait().await;
             sleep(AFTER_FIRST_ANSWER).await;
         };
         tokio::select! {
             _ = self.is_waited_for.wait() => {}
-            () = note_answer => {}
+            () = after_answer => {}
             () = sleep(IDLE_DELAY) => {}
         }
     }
@@ -97,14 +97,14 @@ pub(crate) async fn wait_for_bootstrap(
         // repair it.
         Err(_) if needs_no_role(caller, headers) => Ok(()),
         Err(_) => Err(Error::Unavailable {
-            message: "the first roles and bindings are not there yet; try again".to_owned(),
+            message: "the default roles and bindings do not exist yet; try again".to_owned(),
         }),
     }
 }
 
 /// Whether the caller is in `system:masters` and impersonates no other user.
 fn needs_no_role(caller: &Identity, headers: &HeaderMap) -> bool {
-    caller.is_in(MASTERS) && !impersonate::is_asked(headers)
+    caller.is_in(MASTERS) && !impersonate::is_requested(headers)
 }
 
 /// Loopback requests create the objects. Administrators may read resources that the bootstrap does not touch.

@@ -22,15 +22,15 @@ const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 const PRIORITIES: (i64, i64) = (1000, 100);
 
 /// The versions that have an APIService, by group.
-type Versions = BTreeMap<String, BTreeSet<String>>;
+type GroupVersions = BTreeMap<String, BTreeSet<String>>;
 
 /// The managed APIServices. Several servers may maintain them concurrently.
 #[derive(Clone, Default)]
-pub(super) struct ApiServices(Arc<State>);
+pub(super) struct ApiServices(Arc<ApiServicesState>);
 
 #[derive(Default)]
-struct State {
-    versions: Mutex<Versions>,
+struct ApiServicesState {
+    versions: Mutex<GroupVersions>,
     lost: Notify,
 }
 
@@ -68,19 +68,19 @@ impl ApiServices {
         self.0.lost.notified().await;
     }
 
-    fn versions(&self) -> MutexGuard<'_, Versions> {
+    fn versions(&self) -> MutexGuard<'_, GroupVersions> {
         self.0.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Index for ApiServices {
-    type Fresh = Versions;
+    type Fresh = GroupVersions;
 
-    fn gather(&self, fresh: &mut Versions, object: Stored) {
+    fn gather(&self, fresh: &mut GroupVersions, object: Stored) {
         add(fresh, &object.value);
     }
 
-    fn reset(&self, fresh: Versions) {
+    fn reset(&self, fresh: GroupVersions) {
         *self.versions() = fresh;
         self.0.lost.notify_one();
     }
@@ -99,7 +99,7 @@ impl Index for ApiServices {
     }
 }
 
-fn add(versions: &mut Versions, value: &[u8]) {
+fn add(versions: &mut GroupVersions, value: &[u8]) {
     let object: Value = serde_json::from_slice(value).unwrap_or_default();
     let [group, version] = ["group", "version"].map(|key| object["spec"][key].as_str());
     if let (Some(group), Some(version), Some("true")) =
@@ -109,11 +109,11 @@ fn add(versions: &mut Versions, value: &[u8]) {
     }
 }
 
-fn remove(versions: &mut Versions, group: &str, version: &str) -> bool {
+fn remove(versions: &mut GroupVersions, group: &str, version: &str) -> bool {
     versions.get_mut(group).is_some_and(|versions| versions.remove(version))
 }
 
-fn missing(apiservices: &Versions, registry: &Registry) -> BTreeSet<(String, String)> {
+fn missing(apiservices: &GroupVersions, registry: &Registry) -> BTreeSet<(String, String)> {
     let types = registry.all_crds().flat_map(|crd| crd.types());
     let served = types.map(|of| (&of.group, &of.version));
     let is_known = |group: &String, version: &String| {
@@ -126,7 +126,7 @@ fn missing(apiservices: &Versions, registry: &Registry) -> BTreeSet<(String, Str
         .collect()
 }
 
-fn gone(apiservices: &Versions, registry: &Registry) -> Vec<(String, String)> {
+fn gone(apiservices: &GroupVersions, registry: &Registry) -> Vec<(String, String)> {
     let known =
         apiservices.iter().flat_map(|(group, versions)| versions.iter().map(move |version| (group, version)));
     let is_served =

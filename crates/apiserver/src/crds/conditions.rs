@@ -27,7 +27,7 @@ pub(crate) fn set_names<'a>(crd: &mut Object, others: impl Iterator<Item = &'a V
     if wanted == had && !wanted.is_null() {
         return;
     }
-    let (accepted, conflict) = accept(&wanted, &had, &Taken::of(others));
+    let (accepted, conflict) = accept(&wanted, &had, &TakenNames::of(others));
     status.insert("acceptedNames".to_owned(), accepted);
     match &conflict {
         Some((reason, message)) => set(status, ("NamesAccepted", "False", reason, message), now),
@@ -69,9 +69,9 @@ pub(crate) enum Termination {
 }
 
 /// Sets the condition Terminating.
-pub(crate) fn set_terminating(crd: &mut Object, ending: &Termination, now: &str) {
+pub(crate) fn set_terminating(crd: &mut Object, termination: &Termination, now: &str) {
     let failure;
-    let (state, reason, message) = match ending {
+    let (state, reason, message) = match termination {
         Termination::Pending => (
             "True",
             "InstanceDeletionPending",
@@ -96,12 +96,12 @@ pub(crate) fn set_terminating(crd: &mut Object, ending: &Termination, now: &str)
 
 /// The names of other CRDs: of resources, and of kinds.
 #[derive(Default)]
-struct Taken<'a> {
+struct TakenNames<'a> {
     resources: BTreeSet<&'a str>,
     kinds: BTreeSet<&'a str>,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> TakenNames<'a> {
     fn of(others: impl Iterator<Item = &'a Value>) -> Self {
         let mut taken = Self::default();
         for names in others {
@@ -114,7 +114,7 @@ impl<'a> Taken<'a> {
 }
 
 /// The accepted names, and the reason and message if some are not accepted.
-fn accept(wanted: &Value, had: &Value, taken: &Taken<'_>) -> (Value, Option<(&'static str, String)>) {
+fn accept(wanted: &Value, had: &Value, taken: &TakenNames<'_>) -> (Value, Option<(&'static str, String)>) {
     let mut accepted = had.as_object().cloned().unwrap_or_default();
     let mut conflict = None;
     let in_use = |name: &str| format!("{} is already in use", model::error::quote(name));

@@ -32,7 +32,7 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Reconciles all CRDs after each change of the registry, until dropped.
 pub(crate) async fn run_controller(server: Weak<ServerState>, mut changes: watch::Receiver<Reached>) {
-    let mut ending = JoinSet::new();
+    let mut finalizing = JoinSet::new();
     let mut begun: BTreeMap<String, Uid> = BTreeMap::new();
     let apiservices = ApiServices::default();
     let Some((store, informers)) = server.upgrade().map(|state| state.store_and_informers()) else { return };
@@ -42,10 +42,10 @@ pub(crate) async fn run_controller(server: Weak<ServerState>, mut changes: watch
         let registry = api.registry();
         begun.retain(|name, uid| registry.crd_by_name(name).is_some_and(|crd| crd.uid == *uid));
         for crd in registry.all_crds() {
-            if crd.is_held && !begun.contains_key(&crd.name()) {
+            if crd.needs_finalizing && !begun.contains_key(&crd.name()) {
                 begun.insert(crd.name(), crd.uid.clone());
-                ending.spawn(finalize(server.clone(), crd.name(), crd.uid.clone()));
-            } else if !crd.has_all_names && !crd.is_ending {
+                finalizing.spawn(finalize(server.clone(), crd.name(), crd.uid.clone()));
+            } else if !crd.has_all_names && !crd.is_terminating {
                 retry_names(&api, crd).await;
             }
         }
@@ -55,7 +55,7 @@ pub(crate) async fn run_controller(server: Weak<ServerState>, mut changes: watch
         }
         drop((registry, api));
         tokio::select! {
-            Some(ended) = ending.join_next() => drop(tasks::propagate(ended)),
+            Some(ended) = finalizing.join_next() => drop(tasks::propagate(ended)),
             changed = changes.changed() => if changed.is_err() {
                 return;
             },
@@ -103,7 +103,7 @@ async fn finalize(server: Weak<ServerState>, name: String, uid: Uid) {
                 Ok(gone) => gone.map_err(store_error)?,
                 Err(_) => {
                     write_termination(&api, &crd, &Termination::Unconfirmed).await?;
-                    return Err(Error::internal("objects of it are still there"));
+                    return Err(Error::internal("objects of the CRD still exist"));
                 }
             }
             write_termination(&api, &crd, &Termination::Completed).await
@@ -113,7 +113,7 @@ async fn finalize(server: Weak<ServerState>, name: String, uid: Uid) {
             Err(error) => {
                 tracing::warn!(name, %error, "cannot finalize a CRD; retrying");
                 // A new spec triggers the next attempt at once.
-                let _ = timeout(pause, crd.versions.ended.requested()).await;
+                let _ = timeout(pause, crd.versions.changed.requested()).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }
@@ -131,13 +131,13 @@ async fn until_deleted(store: &store::Store, informers: &Informers, crd: &Crd) -
 }
 
 /// Writes the condition Terminating. At the end removes the finalizer, which deletes the CRD if it was the last one.
-async fn write_termination(api: &ApiServer, crd: &Crd, ending: &Termination) -> Result<(), Error> {
+async fn write_termination(api: &ApiServer, crd: &Crd, termination: &Termination) -> Result<(), Error> {
     let found = api.store.get(&crd.key(), None).await.map_err(store_error)?;
     let Some(found) = found.filter(|found| found.uid == crd.uid) else { return Ok(()) };
     let mut object: Object = serde_json::from_slice(&found.value).unwrap_or_default();
-    set_terminating(&mut object, ending, &creation_time());
+    set_terminating(&mut object, termination, &creation_time());
     let mut metadata = json!({"resourceVersion": found.revision.to_string()});
-    if let Termination::Completed = ending {
+    if let Termination::Completed = termination {
         let finalizers = object.get("metadata").and_then(|metadata| metadata.get("finalizers"));
         let finalizers = finalizers.and_then(Value::as_array).into_iter().flatten();
         metadata["finalizers"] = finalizers.filter(|name| *name != CLEANUP).cloned().collect();

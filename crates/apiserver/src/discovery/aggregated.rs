@@ -32,13 +32,13 @@ pub fn wanted(headers: &HeaderMap) -> Option<Encoding> {
 }
 
 /// The document of the core group, or of all other groups.
-pub fn document(registry: &Registry, core: bool) -> Document<'_> {
+pub fn document(registry: &Registry, core: bool) -> DiscoveryDocument<'_> {
     let groups = registry.groups().into_iter().filter(|(name, _)| name.is_empty() == core);
     let items = groups.map(|(name, versions)| Group {
         metadata: Metadata { name },
         versions: versions.iter().map(|v| version(registry, name, v)).collect(),
     });
-    Document {
+    DiscoveryDocument {
         kind: "APIGroupDiscoveryList",
         api_version: "apidiscovery.k8s.io/v2",
         metadata: Metadata { name: "" },
@@ -49,7 +49,7 @@ pub fn document(registry: &Registry, core: bool) -> Document<'_> {
 /// APIGroupDiscoveryList, in the field order of Kubernetes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Document<'a> {
+pub struct DiscoveryDocument<'a> {
     kind: &'static str,
     api_version: &'static str,
     metadata: Metadata<'a>,

@@ -38,13 +38,13 @@ pub(super) async fn answer(api: &ApiServer, method: &str) -> Result<Response<Bod
         return Ok(Response::new(Body::empty()));
     }
     let turn = Arc::clone(&api.backups).try_acquire_owned().map_err(|_| Error::TooManyRequests {
-        message: "another backup is being made".to_owned(),
+        message: "another backup is running".to_owned(),
         retry_after_seconds: 10,
     })?;
     let snapshot = api.store.backup().await.map_err(|error| {
         tracing::error!(%error, "cannot copy the database for a backup");
         Error::Unavailable {
-            message: "the database cannot be copied now; the server's log says why".to_owned(),
+            message: "cannot copy the database; the server's log has the reason".to_owned(),
         }
     })?;
     let Some(snapshot) = snapshot else {

@@ -40,7 +40,7 @@ enum Probe {
     /// The RBAC informers have listed once and run, and the bootstrap objects exist.
     Rbac,
     /// The bootstrap objects exist.
-    FirstObjects,
+    Bootstrap,
     /// These background tasks run.
     Running(&'static [&'static str]),
     /// No shutdown is requested.
@@ -69,7 +69,7 @@ const CHECKS: [(&str, Probe); 26] = [
         Probe::Running(&[CRD_CONTROLLER, "the selectable field controller"]),
     ),
     ("poststarthook/crd-informer-synced", Probe::CrdInformerRuns),
-    ("poststarthook/start-system-namespaces-controller", Probe::FirstObjects),
+    ("poststarthook/start-system-namespaces-controller", Probe::Bootstrap),
     (
         "poststarthook/start-cluster-authentication-info-controller",
         Probe::Running(&["the authentication ConfigMap controller"]),
@@ -84,15 +84,15 @@ const CHECKS: [(&str, Probe); 26] = [
         Probe::Running(&["the legacy token tracking controller"]),
     ),
     ("poststarthook/rbac/bootstrap-roles", Probe::Rbac),
-    ("poststarthook/scheduling/bootstrap-system-priority-classes", Probe::FirstObjects),
-    ("poststarthook/priority-and-fairness-config-producer", Probe::FirstObjects),
+    ("poststarthook/scheduling/bootstrap-system-priority-classes", Probe::Bootstrap),
+    ("poststarthook/priority-and-fairness-config-producer", Probe::Bootstrap),
     // This controller maintains the Service `kubernetes` and its endpoints.
     ("poststarthook/bootstrap-controller", Probe::Running(&[LEASE_CONTROLLER])),
-    ("poststarthook/start-kubernetes-service-cidr-controller", Probe::FirstObjects),
+    ("poststarthook/start-kubernetes-service-cidr-controller", Probe::Bootstrap),
     ("poststarthook/start-kube-aggregator-informers", Probe::Running(&[CRD_CONTROLLER])),
     ("poststarthook/apiservice-registration-controller", Probe::Running(&[CRD_CONTROLLER])),
     ("poststarthook/kube-apiserver-autoregistration", Probe::Running(&[CRD_CONTROLLER])),
-    ("autoregister-completion", Probe::FirstObjects),
+    ("autoregister-completion", Probe::Bootstrap),
     ("shutdown", Probe::Stopping),
 ];
 
@@ -190,9 +190,9 @@ impl Probe {
             Self::Rbac => {
                 let are_running = RbacKind::ALL.iter().all(|kind| api.informers.is_running(&kind.resource()));
                 unless(are_running, "an informer of roles and bindings does not run")
-                    .or_else(|| unless(api.progress.is_complete(), "the first objects are not there yet"))
+                    .or_else(|| unless(api.progress.is_complete(), "bootstrap is not complete"))
             }
-            Self::FirstObjects => unless(api.progress.is_complete(), "the first objects are not there yet"),
+            Self::Bootstrap => unless(api.progress.is_complete(), "bootstrap is not complete"),
             Self::Running(tasks) => {
                 unless(!tasks.iter().any(|task| api.tasks.has_failed(task)), "its task has ended early")
             }

@@ -108,7 +108,7 @@ async fn document(
         openapi::answer(&api, &path, &query, &headers)
     };
     let made = tokio::task::spawn_blocking(made).await;
-    made.map_err(|_| Error::internal("a document could not be made"))?
+    made.map_err(|_| Error::internal("cannot build the OpenAPI document"))?
 }
 
 /// A response that exists as JSON only. The requested representation is ignored.

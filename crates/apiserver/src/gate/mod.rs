@@ -5,7 +5,7 @@
 //!
 //! - The level `exempt` (`system:masters`, clients in this process) is never refused, as in Kubernetes.
 //! - A tenth of the slots is reserved for the levels `leader-election` and `node-high`, so that a flood does not cost a
-//! component its lease.
+//!   component its lease.
 //! - The other levels share the rest, and one user gets at most half of it.
 
 use std::collections::HashMap;

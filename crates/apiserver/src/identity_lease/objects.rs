@@ -65,8 +65,8 @@ impl ServerIdentity {
     /// The renewed Lease; `seen` is the revision to replace.
     pub fn lease(&self, clock: Timestamp, seen: Option<Revision>) -> BootstrapObject {
         // Only servers that share the database read the address.
-        let told = self.address.filter(|_| self.is_shared);
-        let annotations = told.map(|address| json!({ADDRESS: address.to_string()}));
+        let advertised = self.address.filter(|_| self.is_shared);
+        let annotations = advertised.map(|address| json!({ADDRESS: address.to_string()}));
         let mut metadata = json!({
             "name": self.name,
             "labels": {IDENTITY[0]: IDENTITY[1], "kubernetes.io/hostname": self.host},

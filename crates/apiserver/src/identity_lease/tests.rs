@@ -57,7 +57,7 @@ fn observed(leases: Vec<IdentityLease>, servers: &[&str]) -> ObservedState {
 }
 
 /// The written and the deleted objects, by kind and name.
-fn told(actions: &Actions) -> (Vec<String>, Vec<String>) {
+fn written_and_deleted(actions: &Actions) -> (Vec<String>, Vec<String>) {
     let writes = actions.writes.iter().map(|(first, is_there)| {
         format!("{} {}", if *is_there { "update" } else { "create" }, first.resource)
     });
@@ -84,26 +84,29 @@ async fn a_server_alone_writes_everything_once_and_renews_its_lease_rarely() {
         "create endpoints",
         "create endpointslices",
     ];
-    assert_eq!(told(&first).0, created);
+    assert_eq!(written_and_deleted(&first).0, created);
     assert!(first.is_renewal);
     assert_eq!(first.next, now + RENEWAL_ALONE);
 
     let settled = observed(vec![own(&identity)], &["192.0.2.1:6443"]);
     let history = history(&settled.leases, now);
     let later = |after: Duration| decide(&identity, &settled, &history, &time(now + after));
-    assert_eq!(told(&later(Duration::from_secs(1199))), (vec![], vec![]));
-    assert_eq!(told(&later(RENEWAL_ALONE)).0, ["update leases"]);
+    assert_eq!(written_and_deleted(&later(Duration::from_secs(1199))), (vec![], vec![]));
+    assert_eq!(written_and_deleted(&later(RENEWAL_ALONE)).0, ["update leases"]);
     // A single server leaves its Lease and endpoints in place.
     let leaving = DecisionTime { is_leaving: true, ..time(now) };
-    assert_eq!(told(&decide(&identity, &settled, &history, &leaving)), (vec![], vec![]));
+    assert_eq!(written_and_deleted(&decide(&identity, &settled, &history, &leaving)), (vec![], vec![]));
     // Deleted objects are restored.
-    let robbed = ObservedState { endpoints: None, has_service: false, has_node_leases: false, ..settled };
-    let mended = decide(&identity, &robbed, &history, &time(now));
-    assert_eq!(told(&mended).0, ["create services", "create namespaces", "create endpoints"]);
+    let incomplete = ObservedState { endpoints: None, has_service: false, has_node_leases: false, ..settled };
+    let repaired = decide(&identity, &incomplete, &history, &time(now));
+    assert_eq!(
+        written_and_deleted(&repaired).0,
+        ["create services", "create namespaces", "create endpoints"]
+    );
     // The Lease of the previous run is taken over.
     let stale =
         observed(vec![IdentityLease { holder: "before".to_owned(), ..own(&identity) }], &["192.0.2.1:6443"]);
-    assert_eq!(told(&decide(&identity, &stale, &history, &time(now))).0, ["update leases"]);
+    assert_eq!(written_and_deleted(&decide(&identity, &stale, &history, &time(now))).0, ["update leases"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,11 +127,11 @@ async fn a_peer_is_an_endpoint_while_its_lease_is_fresh_by_the_local_clock() {
     history.note(&renewed.leases, &time(now + Duration::from_secs(10)));
     let named = observed(renewed.leases.clone(), &["192.0.2.1:6443", "192.0.2.2:6443"]);
     let after = |seconds| decide(&identity, &named, &history, &time(now + Duration::from_secs(seconds)));
-    assert!(told(&after(4)).0.is_empty());
+    assert!(written_and_deleted(&after(4)).0.is_empty());
     assert_eq!(after(4).next, now + RENEWAL);
     assert_eq!(after(24).next, now + Duration::from_secs(25), "then the neighbour has had its time");
     assert_eq!(addresses(&after(25)), ["192.0.2.1"]);
-    assert!(told(&after(25)).1.is_empty(), "its lease stays for an hour");
+    assert!(written_and_deleted(&after(25)).1.is_empty(), "its lease stays for an hour");
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +141,7 @@ async fn a_stopping_server_removes_its_lease_and_address_and_expired_leases_are_
     let both = observed(vec![own(&identity), neighbour(1, 0)], &["192.0.2.1:6443", "192.0.2.2:6443"]);
     let actions = decide(&identity, &both, &history(&both.leases, now), &leaving);
     assert_eq!(
-        told(&actions),
+        written_and_deleted(&actions),
         (
             vec!["update endpoints".to_owned(), "update endpointslices".to_owned()],
             vec![identity.name.clone()]
@@ -149,19 +152,19 @@ async fn a_stopping_server_removes_its_lease_and_address_and_expired_leases_are_
     let last = observed(vec![own(&identity)], &["192.0.2.1:6443"]);
     let actions = decide(&identity, &last, &history(&last.leases, now), &leaving);
     assert_eq!(
-        told(&actions),
+        written_and_deleted(&actions),
         (vec!["update endpoints".to_owned()], vec![identity.name.clone(), "kubernetes".to_owned()])
     );
     assert!(addresses(&actions).is_empty());
 
     let lives = |age| {
         let seen = observed(vec![own(&identity), neighbour(1, age)], &["192.0.2.1:6443"]);
-        told(&decide(&identity, &seen, &history(&seen.leases, now), &time(now))).1
+        written_and_deleted(&decide(&identity, &seen, &history(&seen.leases, now), &time(now))).1
     };
     assert!(lives(3600).is_empty());
     assert_eq!(lives(3601), ["other"]);
     let endless =
         observed(vec![own(&identity), IdentityLease { end: None, ..neighbour(1, 0) }], &["192.0.2.1:6443"]);
     let actions = decide(&identity, &endless, &history(&endless.leases, now), &time(now));
-    assert_eq!(told(&actions).1, ["other"], "one that never ends is no lease of a server");
+    assert_eq!(written_and_deleted(&actions).1, ["other"], "one that never ends is no lease of a server");
 }

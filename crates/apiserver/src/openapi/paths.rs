@@ -83,7 +83,7 @@ enum Content {
     Options(String),
 }
 
-struct Operation<'a> {
+struct OpenApiOperation<'a> {
     method: &'static str,
     action: &'static str,
     /// The prefix of the operation ID.
@@ -99,7 +99,7 @@ struct Operation<'a> {
 
 /// The resource of the operations.
 #[derive(Clone, Copy)]
-struct Subject<'a> {
+struct OperationSubject<'a> {
     of: &'a ResourceType,
     /// The suffix of the operation IDs.
     suffix: &'a str,
@@ -140,7 +140,7 @@ impl<'d, 's> Paths<'d, 's> {
         let scoped = if of.namespaced { format!("{base}/namespaces/{{namespace}}") } else { base.clone() };
         let is_custom = of.custom.is_some();
         let collection = self.on_collection(of.verbs, &object, &list, is_custom);
-        let subject = Subject { of, suffix: "", kind: [&of.group, &of.version, &of.kind] };
+        let subject = OperationSubject { of, suffix: "", kind: [&of.group, &of.version, &of.kind] };
         self.write(&subject, &format!("{scoped}/{}", of.plural), collection);
         if of.namespaced {
             let everywhere = self.on_collection(
@@ -149,7 +149,7 @@ impl<'d, 's> Paths<'d, 's> {
                 &list,
                 is_custom,
             );
-            let subject = Subject { suffix: EVERYWHERE, ..subject };
+            let subject = OperationSubject { suffix: EVERYWHERE, ..subject };
             self.write(&subject, &format!("{base}/{}", of.plural), everywhere);
         }
         let mut one = self.on_object(of.verbs.without(Verb::Create), &object, is_custom);
@@ -158,7 +158,7 @@ impl<'d, 's> Paths<'d, 's> {
             deletions.for_each(|deletion| deletion.answer.clone_from(&object));
         }
         self.write(&subject, &format!("{scoped}/{}/{{name}}", of.plural), one);
-        let is_shown = |sub: &&Subresource| !nodes::lead_to(&of.group, &sub.name);
+        let is_shown = |sub: &&Subresource| !nodes::needs_node(&of.group, &sub.name);
         for sub in of.subresources.iter().filter(is_shown) {
             let other = sub.kind.as_ref().map(|(group, version, kind)| {
                 // Without a version it is that of the resource.
@@ -169,7 +169,7 @@ impl<'d, 's> Paths<'d, 's> {
             let operations = self.on_object(sub.verbs, &shown, is_custom);
             // Custom types list their own kind even for Scale.
             let kind = other.filter(|_| !is_custom).unwrap_or(subject.kind);
-            let subject = Subject { of, suffix: &capitalized(&sub.name), kind };
+            let subject = OperationSubject { of, suffix: &capitalized(&sub.name), kind };
             self.write(&subject, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), operations);
         }
     }
@@ -180,27 +180,29 @@ impl<'d, 's> Paths<'d, 's> {
         object: &str,
         list: &str,
         is_custom: bool,
-    ) -> Vec<Operation<'static>> {
+    ) -> Vec<OpenApiOperation<'static>> {
         let mut operations = Vec::new();
         if verbs.contains(Verb::List) {
-            operations.push(Operation { streams: !is_custom, ..reading("list", "list", &OF_LISTS, list) });
+            operations
+                .push(OpenApiOperation { streams: !is_custom, ..reading("list", "list", &OF_LISTS, list) });
         }
         if verbs.contains(Verb::Create) {
             operations.push(self.create(object));
         }
         if verbs.contains(Verb::DeleteCollection) {
-            let deletion = Operation { amount: "Collection", ..self.deletion("deletecollection", &[OK]) };
+            let deletion =
+                OpenApiOperation { amount: "Collection", ..self.deletion("deletecollection", &[OK]) };
             operations.push(if is_custom {
                 // Kubernetes lists only these, though it accepts the others.
-                Operation { parameters: &OF_LISTS, content: Content::None, ..deletion }
+                OpenApiOperation { parameters: &OF_LISTS, content: Content::None, ..deletion }
             } else {
-                Operation { parameters: &OF_COLLECTIONS, ..deletion }
+                OpenApiOperation { parameters: &OF_COLLECTIONS, ..deletion }
             });
         }
         operations
     }
 
-    fn on_object(&mut self, verbs: Verbs, object: &str, is_custom: bool) -> Vec<Operation<'static>> {
+    fn on_object(&mut self, verbs: Verbs, object: &str, is_custom: bool) -> Vec<OpenApiOperation<'static>> {
         let mut operations = Vec::new();
         if verbs.contains(Verb::Get) {
             operations.push(reading("get", "read", if is_custom { &[VERSION] } else { &[] }, object));
@@ -209,7 +211,7 @@ impl<'d, 's> Paths<'d, 's> {
             operations.push(self.create(object));
         }
         if verbs.contains(Verb::Update) {
-            operations.push(Operation {
+            operations.push(OpenApiOperation {
                 method: "put",
                 action: "put",
                 prefix: "replace",
@@ -225,7 +227,7 @@ impl<'d, 's> Paths<'d, 's> {
             operations.push(self.deletion("delete", &[OK, ACCEPTED]));
         }
         if verbs.contains(Verb::Patch) {
-            operations.push(Operation {
+            operations.push(OpenApiOperation {
                 method: "patch",
                 action: "patch",
                 prefix: "patch",
@@ -240,8 +242,8 @@ impl<'d, 's> Paths<'d, 's> {
         operations
     }
 
-    fn create(&self, object: &str) -> Operation<'static> {
-        Operation {
+    fn create(&self, object: &str) -> OpenApiOperation<'static> {
+        OpenApiOperation {
             method: "post",
             action: "post",
             prefix: "create",
@@ -258,8 +260,8 @@ impl<'d, 's> Paths<'d, 's> {
         &mut self,
         action: &'static str,
         codes: &'static [(&'static str, &'static str)],
-    ) -> Operation<'static> {
-        Operation {
+    ) -> OpenApiOperation<'static> {
+        OpenApiOperation {
             method: "delete",
             action,
             prefix: "delete",
@@ -272,7 +274,12 @@ impl<'d, 's> Paths<'d, 's> {
         }
     }
 
-    fn write(&mut self, subject: &Subject, path: &str, mut operations: Vec<Operation<'static>>) {
+    fn write(
+        &mut self,
+        subject: &OperationSubject,
+        path: &str,
+        mut operations: Vec<OpenApiOperation<'static>>,
+    ) {
         if operations.is_empty() {
             return;
         }
@@ -309,8 +316,8 @@ fn reading(
     prefix: &'static str,
     parameters: &'static [Parameter],
     answer: &str,
-) -> Operation<'static> {
-    Operation {
+) -> OpenApiOperation<'static> {
+    OpenApiOperation {
         method: "get",
         action,
         prefix,
@@ -340,8 +347,8 @@ fn written(dialect: Dialect, (name, kind, text): &Parameter, in_path: bool) -> V
 }
 
 /// The members of both dialects.
-fn common(subject: &Subject, operation: &Operation) -> Value {
-    let Subject { of, suffix, kind: [of_group, of_version, of_kind] } = subject;
+fn common(subject: &OperationSubject, operation: &OpenApiOperation) -> Value {
+    let OperationSubject { of, suffix, kind: [of_group, of_version, of_kind] } = subject;
     let scope = if of.namespaced && *suffix != EVERYWHERE { "Namespaced" } else { "" };
     let group = camel_group(&of.group);
     let version = capitalized(&of.version);
@@ -356,7 +363,7 @@ fn common(subject: &Subject, operation: &Operation) -> Value {
     })
 }
 
-fn operation_v2(subject: &Subject, operation: &Operation) -> Value {
+fn operation_v2(subject: &OperationSubject, operation: &OpenApiOperation) -> Value {
     let of = subject.of;
     let mut value = common(subject, operation);
     let mut parameters: Vec<Value> =
@@ -393,7 +400,7 @@ fn operation_v2(subject: &Subject, operation: &Operation) -> Value {
     value
 }
 
-fn operation_v3(subject: &Subject, operation: &Operation) -> Value {
+fn operation_v3(subject: &OperationSubject, operation: &OpenApiOperation) -> Value {
     let of = subject.of;
     let mut value = common(subject, operation);
     let content = |media: &[&str], reference: &str| -> Value {

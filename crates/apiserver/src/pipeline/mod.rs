@@ -126,7 +126,7 @@ where
             let result = match time_for(api, &info, request.uri()) {
                 Ok(time) => {
                     let _ = context.deadline.set(Deadline::now() + time);
-                    let steps = steps(api, connection, info, request, &context).instrument(span.clone());
+                    let steps = run_steps(api, connection, info, request, &context).instrument(span.clone());
                     timeout(time, steps).await.unwrap_or_else(|_| Err(took_too_long()))
                 }
                 Err(error) => Err(error),
@@ -171,7 +171,7 @@ fn time_for(api: &ApiServer, info: &RequestInfo, uri: &Uri) -> Result<Duration, 
     let is_long = match info {
         // The parameters of a mount are its own.
         RequestInfo::Resource { verb: Verb::Watch, .. } | RequestInfo::Mounted { .. } => true,
-        RequestInfo::Resource { path, .. } => verbs::nodes::lead_to(&path.group, &path.subresource),
+        RequestInfo::Resource { path, .. } => verbs::nodes::needs_node(&path.group, &path.subresource),
         _ => false,
     };
     if is_long || !query.contains("timeout=") {
@@ -204,7 +204,7 @@ fn took_too_long() -> Error {
 }
 
 /// The steps from the request head to the response.
-async fn steps<B>(
+async fn run_steps<B>(
     api: &ApiServer,
     connection: &Connection,
     info: RequestInfo,
@@ -220,12 +220,12 @@ where
     let (caller, unauthenticated) = authenticate(api, connection, &info, &head, context).await?;
     context.trail.identify(&caller).await?;
     bootstrap::wait_for_bootstrap(api, &caller, &info, &head.headers).await?;
-    let caller = impersonate::acting_as(caller, &head.headers, &*api.authorizer)?;
+    let caller = impersonate::effective_user(caller, &head.headers, &*api.authorizer)?;
     if head.headers.contains_key(impersonate::USER) {
         context.trail.act_as(&caller);
     }
     tracing::debug!(user = caller.name, "request authenticated");
-    may(api, &caller, &info, &query, context)?;
+    authorize_request(api, &caller, &info, &query, context)?;
     let level = PriorityLevel::of(connection, &caller, context.flow.get().map(|flow| flow.priority));
     let flow = FlowDistinguisher { user: &caller.name, level, class: class_of(&info), width: 1 };
     let gzip = compress::is_wanted(&head.headers) && may_be_compressed(&info) && !is_backup(&info);
@@ -294,7 +294,7 @@ async fn authenticate(
 ) -> Result<(Identity, Option<Unauthenticated>), Error> {
     let caller = api.authentication.identify(connection, &head.headers, &context.warnings).await;
     let caller = caller.and_then(|caller| {
-        api.authentication.lets_in(&caller, head.uri.path())?;
+        api.authentication.check_anonymous(&caller, head.uri.path())?;
         Ok(caller)
     });
     let reason = match &caller {
@@ -308,7 +308,7 @@ async fn authenticate(
     match caller {
         Ok(caller) => Ok((caller, None)),
         // Impersonation needs an authenticated caller.
-        Err(Error::Unauthorized) if is_public(info) && !impersonate::is_asked(&head.headers) => {
+        Err(Error::Unauthorized) if is_public(info) && !impersonate::is_requested(&head.headers) => {
             Ok((Identity::anonymous(), Some(reason)))
         }
         Err(error) => Err(error),
@@ -389,7 +389,7 @@ fn verb_of(method: &Method) -> &'static str {
     }
 }
 
-fn may(
+fn authorize_request(
     api: &ApiServer,
     caller: &Identity,
     info: &RequestInfo,
@@ -422,7 +422,7 @@ fn may(
 fn has_flow(info: &RequestInfo) -> bool {
     match info {
         RequestInfo::Resource { path, .. } | RequestInfo::UnsupportedMethod { path, .. } => {
-            !verbs::nodes::lead_to(&path.group, &path.subresource)
+            !verbs::nodes::needs_node(&path.group, &path.subresource)
         }
         RequestInfo::Plain { .. } | RequestInfo::Mounted { .. } => true,
     }

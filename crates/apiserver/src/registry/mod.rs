@@ -21,13 +21,13 @@ pub use table::TableRenderer;
 pub struct Registry {
     registered: Arc<Registered>,
     /// By group and plural.
-    crds: BTreeMap<Arc<str>, Arc<Group>>,
+    crds: BTreeMap<Arc<str>, Arc<CrdGroup>>,
     /// The number of types so far, for [`Served::view`].
     views: u32,
 }
 
 /// The CRDs of one group, by plural.
-type Group = BTreeMap<Arc<str>, Arc<Crd>>;
+type CrdGroup = BTreeMap<Arc<str>, Arc<Crd>>;
 
 /// The registered types.
 #[derive(Clone, Default)]

@@ -39,7 +39,7 @@ impl Served {
     }
 
     /// A type without a path, for subresource objects.
-    pub(crate) fn alone(resource_type: ResourceType) -> Self {
+    pub(crate) fn without_path(resource_type: ResourceType) -> Self {
         Self::new(resource_type, 0)
     }
 
@@ -120,7 +120,7 @@ fn parse(stored: &[u8]) -> Result<Object, Error> {
 
 fn unreadable(error: serde_json::Error) -> Error {
     tracing::error!(%error, "cannot parse a stored object");
-    Error::Internal { message: "a stored object cannot be read".to_owned() }
+    Error::Internal { message: "cannot parse a stored object".to_owned() }
 }
 
 impl Deref for Served {

@@ -128,5 +128,5 @@ fn parse(bytes: &[u8]) -> Result<Value, Error> {
 
 fn unreadable(error: impl Display) -> Error {
     tracing::error!(%error, "cannot parse a stored object");
-    Error::Internal { message: "a stored object cannot be read".to_owned() }
+    Error::Internal { message: "cannot parse a stored object".to_owned() }
 }

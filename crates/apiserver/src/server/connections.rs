@@ -165,7 +165,7 @@ mod tests {
         let connections = Connections::new(1);
         let known = connections.enter().await.unwrap();
         known.authenticate();
-        assert!(connections.enter().now_or_never().is_none(), "nobody is closed for it");
+        assert!(connections.enter().now_or_never().is_none(), "no connection is closed for it");
         drop(known);
         let stranger = connections.enter().await.unwrap();
         let mut newcomer = std::pin::pin!(connections.enter());

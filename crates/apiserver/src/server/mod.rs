@@ -28,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::api::ApiServer;
 use crate::auth::Connection;
 use crate::body::Body;
-use crate::limits::{Limits, dice};
+use crate::limits::{Limits, random_fraction};
 use crate::pipeline::Authenticated;
 
 use connections::{ConnectionSlot, Connections};
@@ -194,7 +194,7 @@ async fn connection(
         }
     };
     let peer = stream.get_ref().1.peer_certificates().map_or(Connection::Bare, |chain| peers(chain));
-    speak(stream, Session { peer: Arc::new(peer), address, slot, head_by }, api, stop).await;
+    serve_connection(stream, Session { peer: Arc::new(peer), address, slot, head_by }, api, stop).await;
 }
 
 /// The peer of a connection.
@@ -207,7 +207,7 @@ struct Session {
 }
 
 /// Serves HTTP/1.1 or HTTP/2 until the client disconnects, is idle for too long, or the server stops.
-async fn speak<S>(stream: S, session: Session, api: ApiServer, stop: Stop)
+async fn serve_connection<S>(stream: S, session: Session, api: ApiServer, stop: Stop)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -225,14 +225,14 @@ where
         }
         let (api, peer, watched, busy) = (api.clone(), peer.clone(), watched.clone(), tracked.begin());
         let chance = api.limits.goaway_chance;
-        if is_late || chance > 0.0 && request.version() == Version::HTTP_2 && dice() < chance {
+        if is_late || chance > 0.0 && request.version() == Version::HTTP_2 && random_fraction() < chance {
             last.notify_one();
         }
         async move {
             let is_sent_away =
                 is_late && !TO_THE_END.iter().any(|path| request.uri().path().starts_with(path));
             let response =
-                if is_sent_away { come_back(request.version()) } else { api.answer(&peer, request).await };
+                if is_sent_away { retry_later(request.version()) } else { api.answer(&peer, request).await };
             if response.extensions().get::<Authenticated>().is_some() {
                 busy.0.slot.authenticate();
             }
@@ -296,7 +296,7 @@ fn protocols(limits: &Limits) -> auto::Builder<Streams> {
 }
 
 /// The 503 of requests during shutdown.
-fn come_back(version: Version) -> Response<Body> {
+fn retry_later(version: Version) -> Response<Body> {
     let mut response = Response::builder()
         .status(StatusCode::TOO_MANY_REQUESTS)
         .header(RETRY_AFTER, SECONDS_OF_A_STOP)

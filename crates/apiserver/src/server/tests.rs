@@ -71,7 +71,7 @@ impl World {
         let slot = self.room.enter().now_or_never().flatten().expect("there is room");
         let head_by = Instant::now() + self.api.limits.head_timeout;
         let session = Session { peer: Arc::new(peer), address: None, slot, head_by };
-        self.connections.spawn(speak(server, session, self.api.clone(), stop));
+        self.connections.spawn(serve_connection(server, session, self.api.clone(), stop));
         client
     }
 

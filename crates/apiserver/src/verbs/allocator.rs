@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use store::{Precondition, Stored, Write};
 
 use super::managed_fields::FieldManager;
-use super::metadata::{self, attributes, may_go, time};
+use super::metadata::{self, attributes, can_be_removed, time};
 use super::write::now;
 use super::{Call, store_error};
 use crate::pages::Pages;
@@ -51,7 +51,8 @@ pub async fn allocate(
     if !strategy.allocates() || !call.path.subresource.is_empty() {
         return Ok(());
     }
-    let taken = if contested { all_taken(call).await? } else { asked_and_taken(call, object, old).await? };
+    let taken =
+        if contested { all_taken(call).await? } else { requested_and_taken(call, object, old).await? };
     let mut random = || uuid::Uuid::new_v4().as_fields().0;
     let outcome = strategy.allocate(object, old, &mut Pool::new(call.api.services, taken, &mut random));
     outcome.map_err(|refusal| match refusal {
@@ -67,7 +68,7 @@ pub async fn allocate(
 }
 
 /// The requested values that are taken, with their owners.
-async fn asked_and_taken(
+async fn requested_and_taken(
     call: &Call,
     object: &Object,
     old: Option<&Object>,
@@ -120,7 +121,7 @@ pub fn was_contested(error: &store::Error, own: &ObjectKey) -> bool {
 
 /// The writes that belong to an object: allocations, releases, and objects that are deleted with it. `old` is absent for a
 /// create, `new` for a deletion.
-pub async fn steps(
+pub async fn writes(
     call: &Call,
     new: Option<&Object>,
     old: Option<&Object>,
@@ -131,16 +132,16 @@ pub async fn steps(
     let mut steps = Vec::new();
     if let Some(new) = new {
         for claim in has.difference(&had) {
-            steps.extend(taking(call, *claim, new));
+            steps.extend(allocation_writes(call, *claim, new));
         }
     }
     let Some(old) = old else { return Ok(steps) };
     for claim in had.difference(&has) {
-        steps.extend(giving_back(call, *claim, old).await?);
+        steps.extend(release_writes(call, *claim, old).await?);
     }
     if new.is_none() {
         for (group, plural) in strategy.ends_with() {
-            steps.extend(ending(call, group, plural, metadata::text(old, "name")).await?);
+            steps.extend(dependent_deletion(call, group, plural, metadata::text(old, "name")).await?);
         }
     }
     Ok(steps)
@@ -158,7 +159,7 @@ fn owner(call: &Call, object: &Object) -> Value {
     json!({"resource": call.resource_type.plural, "namespace": namespace, "name": metadata::text(object, "name")})
 }
 
-fn taking(call: &Call, claim: Claim, object: &Object) -> Vec<Write> {
+fn allocation_writes(call: &Call, claim: Claim, object: &Object) -> Vec<Write> {
     let uid = || Uid(uuid::Uuid::new_v4().to_string());
     let body = Object::from_iter([("owner".to_owned(), owner(call, object))]);
     let mut steps = vec![Write::Create {
@@ -195,7 +196,7 @@ fn shown_object(uid: &Uid, address: Ipv4Addr, parent: Value, now: &str) -> Objec
     Object::from_iter([("metadata".to_owned(), metadata), ("spec".to_owned(), json!({"parentRef": parent}))])
 }
 
-async fn giving_back(call: &Call, claim: Claim, object: &Object) -> Result<Vec<Write>, store::Error> {
+async fn release_writes(call: &Call, claim: Claim, object: &Object) -> Result<Vec<Write>, store::Error> {
     let mut steps = Vec::new();
     if let Some(head) = call.api.store.get(&key(claim), None).await? {
         let body = Encoded::new(&read(&head)?);
@@ -215,13 +216,18 @@ async fn giving_back(call: &Call, claim: Claim, object: &Object) -> Result<Vec<W
     Ok(steps)
 }
 
-async fn ending(call: &Call, group: &str, plural: &str, name: &str) -> Result<Option<Write>, store::Error> {
+async fn dependent_deletion(
+    call: &Call,
+    group: &str,
+    plural: &str,
+    name: &str,
+) -> Result<Option<Write>, store::Error> {
     let registry = call.api.registry();
     let Some(other) = registry.find(group, "v1", plural) else { return Ok(None) };
     let other_key = ObjectKey::new(&other.resource, call.namespace(), name);
     let Some(head) = call.api.store.get(&other_key, None).await? else { return Ok(None) };
     let last = read(&head)?;
-    Ok(may_go(other, &last).then(|| removal(other, head, &last)))
+    Ok(can_be_removed(other, &last).then(|| removal(other, head, &last)))
 }
 
 fn removal(resource_type: &ResourceType, head: Stored, last: &Object) -> Write {

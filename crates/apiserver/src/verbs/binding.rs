@@ -22,7 +22,7 @@ use crate::render;
 /// Serves a Binding sent to a Pod, or to the collection of Bindings.
 pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(built_in::alone("", "Binding"))));
+    let sent = call.about(Arc::new(Served::without_path(built_in::without_path("", "Binding"))));
     let mut binding = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &binding)?;
     let name = metadata::text(&binding, "name").to_owned();

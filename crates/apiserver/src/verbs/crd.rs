@@ -32,7 +32,7 @@ pub fn requirement(call: &Call) -> Option<Write> {
 
 /// Refuses new objects of a terminating CRD.
 pub fn check_create(call: &Call, name: &str) -> Result<(), Error> {
-    if call.crd.as_ref().is_none_or(|crd| !crd.is_ending) {
+    if call.crd.as_ref().is_none_or(|crd| !crd.is_terminating) {
         return Ok(());
     }
     Err(Error::Forbidden {

@@ -119,7 +119,9 @@ async fn create_tracked(
             CreateOutcome::Made(value) => return render::object(call, StatusCode::CREATED, &value),
             CreateOutcome::AllocationTaken if contested < ALLOCATION_ATTEMPTS => contested += 1,
             CreateOutcome::AllocationTaken => {
-                let message = "others were faster each time something was to be handed out".to_owned();
+                let message =
+                    "cannot allocate an address or port: every attempt conflicted with another write"
+                        .to_owned();
                 return Err(Error::Internal { message });
             }
             CreateOutcome::NameTaken(name) => {
@@ -308,10 +310,10 @@ async fn commit(
     let attributes = attributes(&call.resource_type, object);
     let body = call.resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     writes.push(Write::Create { key: key.clone(), uid, attributes, body });
-    writes.extend(allocator::steps(call, Some(object), None).await?);
+    writes.extend(allocator::writes(call, Some(object), None).await?);
     writes.extend(request.take_writes());
     let written = call.write(writes).await?;
-    let lost = || Error::Internal { message: "the store does not say what it wrote".to_owned() };
+    let lost = || Error::Internal { message: "the store returned no result of the write".to_owned() };
     let written = written.into_iter().next().ok_or_else(lost)?;
     Ok(call.resource_type.of_version(written.value, written.revision).await?)
 }

@@ -11,8 +11,8 @@ use store::{Precondition, Stored, Write};
 
 use super::crd::has_moved;
 use super::metadata::{
-    self, FOREGROUND, ORPHAN, attributes, begin_deletion, finalizers, grace, is_being_deleted, may_go,
-    set_end, set_finalizer, time,
+    self, FOREGROUND, ORPHAN, attributes, begin_deletion, can_be_removed, finalizers, grace,
+    is_being_deleted, set_end, set_finalizer, time,
 };
 use super::options::{DeleteOptions, Propagation};
 use super::write::{ATTEMPTS, modified, now};
@@ -163,7 +163,7 @@ pub async fn attempt(
     }];
     writes.extend(beside);
     if is_end && resource_type.strategy.allocates() {
-        writes.extend(allocator::steps(call, None, Some(&object)).await.map_err(store_error)?);
+        writes.extend(allocator::writes(call, None, Some(&object)).await.map_err(store_error)?);
     }
     match call.write(writes).await {
         Ok(written) => Ok(Some(of(match written.into_iter().next() {
@@ -211,7 +211,7 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
             begin_deletion(resource_type, object, now(), grace);
         }
     }
-    let is_end = may_go(resource_type, object);
+    let is_end = can_be_removed(resource_type, object);
     if !is_end && !is_being_deleted(object) {
         is_changed = true;
         begin_deletion(resource_type, object, now(), 0);

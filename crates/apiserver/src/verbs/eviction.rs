@@ -28,7 +28,7 @@ use crate::render;
 /// Serves an Eviction sent to a Pod.
 pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(built_in::alone("policy", "Eviction"))));
+    let sent = call.about(Arc::new(Served::without_path(built_in::without_path("policy", "Eviction"))));
     let mut eviction = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &eviction)?;
     if metadata::text(&eviction, "name") != call.path.name {

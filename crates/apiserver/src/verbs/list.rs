@@ -52,7 +52,7 @@ fn stream(
     reader: Reader,
     first: Vec<Stored>,
 ) -> impl futures::Stream<Item = Result<Bytes, Aborted>> + Send {
-    struct State {
+    struct ListStream {
         frame: ListFrame,
         reader: Reader,
         /// Items that are read and not yet encoded.
@@ -61,7 +61,7 @@ fn stream(
         items: bool,
         closed: bool,
     }
-    impl State {
+    impl ListStream {
         /// The next chunk: a client that stops reading holds one of these and the rest of a page.
         async fn piece(&mut self) -> Result<Bytes, Error> {
             let mut out = BytesMut::with_capacity(PIECE);
@@ -86,7 +86,7 @@ fn stream(
         }
     }
     let page = first.into_iter();
-    let state = State { frame, reader, page, opened: false, items: false, closed: false };
+    let state = ListStream { frame, reader, page, opened: false, items: false, closed: false };
     futures::stream::unfold(state, |mut state| async move {
         if state.closed {
             return None;

@@ -100,7 +100,7 @@ pub fn is_being_deleted(object: &Object) -> bool {
 }
 
 /// Whether no finalizer or kind rule holds the deletion.
-pub fn may_go(resource_type: &ResourceType, object: &Object) -> bool {
+pub fn can_be_removed(resource_type: &ResourceType, object: &Object) -> bool {
     finalizers(object).is_empty() && grace(object) == 0 && !resource_type.strategy.holds_deletion(object)
 }
 

@@ -300,7 +300,7 @@ fn find(
 /// Boxed: otherwise every request future would have the size of the largest verb.
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     match verb {
-        _ if nodes::lead_to(&call.resource_type.group, &call.path.subresource) => {
+        _ if nodes::needs_node(&call.resource_type.group, &call.path.subresource) => {
             Box::pin(nodes::reach(call)).await
         }
         _ if call.path.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,

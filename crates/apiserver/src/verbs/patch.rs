@@ -76,7 +76,7 @@ impl Mutation for Patch {
     fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Mutated, Error> {
         let document = self.patched(call, old, revision)?;
         let Value::Object(object) = document else {
-            let message = "the patch does not leave an object".to_owned();
+            let message = "the patched document is no object".to_owned();
             return Err(Error::BadRequest { message });
         };
         let shaped = shape(call, object, self.complaints.clone(), self.options.field_validation);

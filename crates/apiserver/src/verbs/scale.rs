@@ -36,7 +36,7 @@ struct Scale {
 
 pub async fn scale(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     let scale = Scale {
-        shown: call.about(Arc::new(Served::alone(built_in::alone("autoscaling", "Scale")))),
+        shown: call.about(Arc::new(Served::without_path(built_in::without_path("autoscaling", "Scale")))),
         object: call,
     };
     match verb {
@@ -76,7 +76,7 @@ impl Scale {
         let change = SetScale { shown: &self.shown, wanted };
         let value = write::update_object(&self.object, &change, options).await?;
         let object = serde_json::from_slice(&value)
-            .map_err(|_| Error::Internal { message: "a stored object cannot be read".to_owned() })?;
+            .map_err(|_| Error::Internal { message: "cannot parse a stored object".to_owned() })?;
         self.render(&object)
     }
 

@@ -30,7 +30,7 @@ const LIFETIMES: [i64; 3] = [3600, 600, 1 << 32];
 /// Serves a TokenRequest.
 pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(built_in::alone(GROUP, KIND))));
+    let sent = call.about(Arc::new(Served::without_path(built_in::without_path(GROUP, KIND))));
     let mut request = body::decode(&sent, options.field_validation)?;
     limit(&mut request);
     call.trail.sent(None, || body::logged(&sent, request.clone()));

@@ -19,7 +19,7 @@ use crate::body::{Aborted, Body, Ends};
 use crate::crds::Catalog;
 use crate::crds::selectable_fields::has_fields;
 use crate::gate::Slot;
-use crate::limits::dice;
+use crate::limits::random_fraction;
 use crate::metrics::Counted;
 use crate::render::{EventFrame, EventName};
 use crate::request::list_options::{WatchOptions, WatchStart};
@@ -126,7 +126,9 @@ enum WakeReason {
 impl Feed {
     fn new(call: &Call, phase: WatchPhase, frame: EventFrame, options: &WatchOptions) -> Self {
         let usual = call.api.limits.watch_time;
-        let time = options.timeout_seconds.map_or_else(|| usual.mul_f64(1.0 + dice()), Duration::from_secs);
+        let time = options
+            .timeout_seconds
+            .map_or_else(|| usual.mul_f64(1.0 + random_fraction()), Duration::from_secs);
         let now = Instant::now();
         let versions = call.resource_type.custom.as_ref().map(|view| &view.versions);
         let bookmarks = options.bookmarks.then(|| {
@@ -143,8 +145,8 @@ impl Feed {
             end: now + time.min(LONGEST),
             shutdown: call.api.shutdown.clone(),
             catalog: call.crd_catalog(),
-            crd_changed: versions.map(|versions| versions.ended.clone()).unwrap_or_default(),
-            gone: versions.map(|versions| versions.gone.clone()).unwrap_or_default(),
+            crd_changed: versions.map(|versions| versions.changed.clone()).unwrap_or_default(),
+            gone: versions.map(|versions| versions.deleted.clone()).unwrap_or_default(),
             _counted: Counted::new(&call.api.metrics.watches),
         }
     }

@@ -11,7 +11,7 @@ use store::{Precondition, Stored, Write};
 use super::crd::{has_moved, set_names};
 use super::create::WriteFailure;
 use super::managed_fields::FieldManager;
-use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
+use super::metadata::{self, attributes, can_be_removed, generation, is_being_deleted, keep};
 use super::options::WriteOptions;
 use super::subresource_admission::{self, SubresourceObject};
 use super::{Call, admin_access, allocator, escalation, store_error};
@@ -130,7 +130,7 @@ async fn commit(
     let object = &*resource_type.completed(object);
     let body = resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     let unchanged = body.at(head.revision);
-    let ends = is_being_deleted(object) && may_go(resource_type, object);
+    let ends = is_being_deleted(object) && can_be_removed(resource_type, object);
     if dry_run || (!ends && unchanged == head.value) {
         return Ok(resource_type.of_version(unchanged, head.revision).await?);
     }
@@ -151,7 +151,7 @@ async fn commit(
         Write::Update { key, expect, attributes, body }
     };
     let mut writes = vec![write];
-    writes.extend(allocator::steps(call, (!ends).then_some(object), Some(old)).await?);
+    writes.extend(allocator::writes(call, (!ends).then_some(object), Some(old)).await?);
     writes.extend(selectable_fields::mark(call, object, old).await?);
     writes.extend(request.take_writes());
     let written = call.write(writes).await?;

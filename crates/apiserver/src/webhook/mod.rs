@@ -31,7 +31,7 @@ const ADDRESS_TTL: Duration = Duration::from_secs(5);
 
 /// The operator's credentials for a webhook. Without `Debug`, so that nothing logs them.
 #[derive(Default)]
-pub(crate) struct Credentials {
+pub(crate) struct WebhookCredentials {
     /// The client certificate and its key.
     pub identity: Option<Identity>,
     /// The `Authorization` header.
@@ -59,7 +59,7 @@ impl Webhook {
         bundle: &[u8],
         timeout: Duration,
         services: &Services,
-        credentials: Credentials,
+        credentials: WebhookCredentials,
     ) -> Self {
         let tls = connection::trusting(bundle, credentials.identity.as_ref());
         let (services, authorization) = (services.clone(), credentials.authorization);

@@ -5,7 +5,7 @@ use tasks::Cause;
 
 use crate::client::Client;
 
-const BOOTSTRAP: &str = "the bootstrap of the first objects";
+const BOOTSTRAP: &str = "the bootstrap of the default objects";
 
 /// Every background task of a server with all features. A new task belongs here with its fault.
 const TASKS: [&str; 22] = [

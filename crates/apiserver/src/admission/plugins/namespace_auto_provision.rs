@@ -39,7 +39,9 @@ impl Plugin for NamespaceAutoProvision {
             .await?
             {
                 201 | 409 => Ok(()),
-                code => Err(request.forbidden(None, format!("the namespace cannot be made: {code}"))),
+                code => {
+                    Err(request.forbidden(None, format!("cannot create the namespace: status code {code}")))
+                }
             }
         })
     }

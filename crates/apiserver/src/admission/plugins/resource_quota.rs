@@ -106,7 +106,7 @@ impl ResourceQuota {
             let key = ObjectKey::new(&Resource::new("", "resourcequotas"), request.namespace(), name);
             heads.extend(store.get(&key, None).await.map_err(store_error)?);
         }
-        let unreadable = |_| Error::internal("a stored quota cannot be read");
+        let unreadable = |_| Error::internal("cannot parse a stored ResourceQuota");
         let objects: Result<Vec<Object>, Error> =
             heads.iter().map(|head| serde_json::from_slice(&head.value).map_err(unreadable)).collect();
         let objects = objects?;

@@ -13,7 +13,7 @@ use process::pki::Identity;
 use serde_json::{Map, Value};
 
 use crate::registry::Object;
-use crate::webhook::{Credentials, Services, Webhook, WebhookAddress};
+use crate::webhook::{Services, Webhook, WebhookAddress, WebhookCredentials};
 
 /// The default of `timeoutSeconds`.
 const DEFAULT_SECONDS: u64 = 10;
@@ -80,8 +80,8 @@ impl Hook {
 }
 
 /// The operator's credentials as headers and certificates.
-fn credentials(user: Option<&User>) -> Result<Credentials, String> {
-    let Some(user) = user else { return Ok(Credentials::default()) };
+fn credentials(user: Option<&User>) -> Result<WebhookCredentials, String> {
+    let Some(user) = user else { return Ok(WebhookCredentials::default()) };
     let value = match &user.basic {
         Some((name, password)) => Some(format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))),
         None => (!user.token.is_empty()).then(|| format!("Bearer {}", user.token)),
@@ -93,7 +93,7 @@ fn credentials(user: Option<&User>) -> Result<Credentials, String> {
     authorization.iter_mut().for_each(|value| value.set_sensitive(true));
     let identity = user.certificate.clone();
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
-    Ok(Credentials { identity, authorization })
+    Ok(WebhookCredentials { identity, authorization })
 }
 
 /// The match criteria, in the form of policies.

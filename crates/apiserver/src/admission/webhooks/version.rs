@@ -15,7 +15,7 @@ pub(super) async fn taken(
     from: &Served,
 ) -> Result<Object, Error> {
     let Value::Object(mut object) = object else {
-        return Err(Error::internal("the patch does not leave an object"));
+        return Err(Error::internal("the patched document is no object"));
     };
     object.remove("kind");
     object.remove("apiVersion");

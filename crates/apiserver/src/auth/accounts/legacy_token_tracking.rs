@@ -73,18 +73,18 @@ fn new_day(known: Option<&str>, now: Timestamp) -> Option<String> {
 /// The state of the ConfigMap.
 #[derive(Debug, PartialEq, Eq)]
 enum ConfigMapProblem {
-    Nothing,
-    All,
-    Since,
+    None,
+    Missing,
+    InvalidSince,
 }
 
 fn problem_of(map: Option<&Value>) -> ConfigMapProblem {
-    let Some(map) = map else { return ConfigMapProblem::All };
+    let Some(map) = map else { return ConfigMapProblem::Missing };
     let is_day = |text: &str| Date::strptime("%Y-%m-%d", text).is_ok_and(|date| date.to_string() == text);
     if map["data"]["since"].as_str().is_some_and(is_day) {
-        ConfigMapProblem::Nothing
+        ConfigMapProblem::None
     } else {
-        ConfigMapProblem::Since
+        ConfigMapProblem::InvalidSince
     }
 }
 
@@ -108,26 +108,26 @@ fn key() -> ObjectKey {
 }
 
 /// Writes the ConfigMap if it is missing or invalid and a write is due. Returns whether it is missing.
-async fn reconcile(api: &ApiServer, may_make: bool) -> Result<bool, Error> {
+async fn reconcile(api: &ApiServer, may_create: bool) -> Result<bool, Error> {
     let found = api.store.get(&key(), None).await.map_err(store_error)?;
     let map: Option<Value> = found.as_ref().and_then(|found| serde_json::from_slice(&found.value).ok());
     let list = format!("/api/v1/namespaces/{NAMESPACE}/configmaps");
     let data = json!({"since": day(Timestamp::now()).to_string()});
-    let lack = problem_of(map.as_ref());
-    match lack {
-        ConfigMapProblem::All if may_make => {
+    let problem = problem_of(map.as_ref());
+    match problem {
+        ConfigMapProblem::Missing if may_create => {
             let map = json!({"metadata": {"namespace": NAMESPACE, "name": NAME}, "data": data});
             expect(loopback::request(api, Method::POST, &list, map.to_string()).await?, &list)?;
         }
-        ConfigMapProblem::Since => {
+        ConfigMapProblem::InvalidSince => {
             let path = format!("{list}/{NAME}");
             let revision = found.map(|found| found.revision.to_string());
             let patch = json!({"metadata": {"resourceVersion": revision}, "data": data});
             expect(loopback::request(api, Method::PATCH, &path, patch.to_string()).await?, &path)?;
         }
-        ConfigMapProblem::All | ConfigMapProblem::Nothing => {}
+        ConfigMapProblem::Missing | ConfigMapProblem::None => {}
     }
-    Ok(lack == ConfigMapProblem::All && !may_make)
+    Ok(problem == ConfigMapProblem::Missing && !may_create)
 }
 
 /// Accepts conflicts: another server may have written the ConfigMap.
@@ -145,8 +145,8 @@ pub(crate) async fn run(server: Weak<ServerState>, mut uses: TokenUses) {
     let mut trigger = Trigger::new(&store, &informers, [WatchScope::one(key())]).await;
     loop {
         let Some(api) = server.upgrade().map(ApiServer::of) else { return };
-        let may_make = Instant::now() >= next_note;
-        let reconciled = reconcile(&api, may_make).await;
+        let may_create = Instant::now() >= next_note;
+        let reconciled = reconcile(&api, may_create).await;
         drop(api);
         let is_missing = match reconciled {
             Ok(is_missing) => is_missing,
@@ -156,7 +156,7 @@ pub(crate) async fn run(server: Weak<ServerState>, mut uses: TokenUses) {
                 continue;
             }
         };
-        if may_make {
+        if may_create {
             next_note = Instant::now() + BETWEEN_WRITES;
         }
         loop {
@@ -203,12 +203,12 @@ mod tests {
 
     #[test]
     fn a_configmap_without_a_date_is_rewritten() {
-        assert_eq!(problem_of(None), ConfigMapProblem::All);
+        assert_eq!(problem_of(None), ConfigMapProblem::Missing);
         for (map, expected) in [
-            (json!({"data": {"since": "2026-02-28"}}), ConfigMapProblem::Nothing),
-            (json!({"data": {"since": "2026-2-28"}}), ConfigMapProblem::Since),
-            (json!({"data": {"since": "soon"}}), ConfigMapProblem::Since),
-            (json!({}), ConfigMapProblem::Since),
+            (json!({"data": {"since": "2026-02-28"}}), ConfigMapProblem::None),
+            (json!({"data": {"since": "2026-2-28"}}), ConfigMapProblem::InvalidSince),
+            (json!({"data": {"since": "soon"}}), ConfigMapProblem::InvalidSince),
+            (json!({}), ConfigMapProblem::InvalidSince),
         ] {
             assert_eq!(problem_of(Some(&map)), expected, "{map}");
         }

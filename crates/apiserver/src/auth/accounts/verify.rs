@@ -29,11 +29,11 @@ struct StoredObject {
     #[serde(default)]
     data: Data,
     #[serde(default)]
-    secrets: Vec<Named>,
+    secrets: Vec<NamedReference>,
 }
 
 #[derive(Default, Deserialize)]
-struct Named {
+struct NamedReference {
     #[serde(default)]
     name: String,
 }
@@ -247,7 +247,7 @@ impl Accounts {
         let found = self.store.get(&key, None).await.map_err(|error| error.to_string())?;
         let known = |Stored { uid, value, .. }: Stored| {
             let known =
-                serde_json::from_slice(&value).map_err(|_| "a stored object cannot be read".to_owned());
+                serde_json::from_slice(&value).map_err(|_| "cannot parse a stored object".to_owned());
             known.map(|known| ReferencedObject { uid: uid.0, known })
         };
         found.map(known).transpose()

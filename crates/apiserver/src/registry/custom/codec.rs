@@ -98,7 +98,7 @@ impl CrdVersion {
         let source = self.versions.find(version).unwrap_or_else(|| self.version());
         let mut object: Object = serde_json::from_slice(stored).map_err(|error| {
             tracing::error!(%error, "cannot parse a stored custom object");
-            Error::Internal { message: "a stored object cannot be read".to_owned() }
+            Error::Internal { message: "cannot parse a stored object".to_owned() }
         })?;
         object.remove("apiVersion");
         if revision <= self.versions.since {

@@ -11,7 +11,7 @@ use model::object::text_in;
 use serde_json::{Value, json};
 
 use crate::registry::Object;
-use crate::webhook::{Credentials, Services, Webhook, WebhookAddress};
+use crate::webhook::{Services, Webhook, WebhookAddress, WebhookCredentials};
 
 /// The timeout of a conversion webhook.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,8 +39,9 @@ impl Conversion {
         let review =
             version.filter_map(|version| ["v1", "v1beta1"].into_iter().find(|known| *known == version));
         Self::Webhook(Box::new(Converter {
-            webhook: WebhookAddress::read(config)
-                .map(|target| Webhook::new(target, &bundle, TIMEOUT, services, Credentials::default())),
+            webhook: WebhookAddress::read(config).map(|target| {
+                Webhook::new(target, &bundle, TIMEOUT, services, WebhookCredentials::default())
+            }),
             review: review.into_iter().next(),
         }))
     }

@@ -72,9 +72,9 @@ pub struct Crd {
     /// The state that a write of its objects requires.
     pub state: String,
     /// Whether it is terminating: no objects are created.
-    pub is_ending: bool,
+    pub is_terminating: bool,
     /// Whether it has the cleanup finalizer and waits for the deletion of its objects.
-    pub is_held: bool,
+    pub needs_finalizing: bool,
     /// Whether all of its names are accepted.
     pub has_all_names: bool,
     /// The versions that its types share.
@@ -92,10 +92,10 @@ impl Crd {
         let is_served = read.is_true("Established") || read.is_true("NamesAccepted");
         let accepted_names = read.accepted_names().clone();
         let state = state(&read.object);
-        let is_ending = state.ends_with("ending") || read.is_true("Terminating");
+        let is_terminating = state.ends_with("ending") || read.is_true("Terminating");
         let finalizers = read.object.get("metadata").and_then(|metadata| metadata.get("finalizers"));
         let mut finalizers = finalizers.and_then(Value::as_array).into_iter().flatten();
-        let is_held = state.ends_with("ending") && finalizers.any(|name| name == CLEANUP);
+        let needs_finalizing = state.ends_with("ending") && finalizers.any(|name| name == CLEANUP);
         let names = read.object.get("spec").and_then(|spec| spec.get("names"));
         let has_all_names = names == Some(&accepted_names);
         let same = known.filter(|known| {
@@ -105,7 +105,7 @@ impl Crd {
             (Some(same), _) => same.versions.clone(),
             (None, known) => {
                 match known {
-                    Some(known) if known.uid == read.uid => known.versions.ended.request(),
+                    Some(known) if known.uid == read.uid => known.versions.changed.request(),
                     Some(known) => known.end(),
                     None => {}
                 }
@@ -125,8 +125,8 @@ impl Crd {
             uid,
             revision,
             state,
-            is_ending,
-            is_held,
+            is_terminating,
+            needs_finalizing,
             has_all_names,
             versions,
             spec,
@@ -162,8 +162,8 @@ impl Crd {
 
     /// Ends watches and waits on its objects.
     pub(crate) fn end(&self) {
-        self.versions.gone.request();
-        self.versions.ended.request();
+        self.versions.deleted.request();
+        self.versions.changed.request();
     }
 }
 
@@ -194,8 +194,8 @@ fn versions(read: &ParsedCrd, known: Option<&Crd>) -> Versions {
     let since = known.filter(same_shapes).map_or(read.revision, |known| known.versions.since);
     let list_kind = text_in(names, "listKind").to_owned();
     let conversion = Conversion::read(spec.get("conversion").unwrap_or(&Value::Null), &read.services);
-    let (group, ended, gone) = (group.clone(), Shutdown::new(), Shutdown::new());
-    Versions { group, kind, list_kind, all, storage, since, conversion, ended, gone }
+    let (group, changed, deleted) = (group.clone(), Shutdown::new(), Shutdown::new());
+    Versions { group, kind, list_kind, all, storage, since, conversion, changed, deleted }
 }
 
 fn version(group: &str, kind: &str, entry: &Value, all: &[Value], schema: Arc<Schema>) -> Version {

@@ -31,9 +31,9 @@ pub struct Versions {
     /// The conversion between versions.
     pub(crate) conversion: Conversion,
     /// Cancelled when the CRD is changed or deleted: ends watches of its objects.
-    pub ended: Shutdown,
-    /// Cancelled before `ended` if the CRD is deleted, after all of its objects.
-    pub gone: Shutdown,
+    pub changed: Shutdown,
+    /// Cancelled before `changed` if the CRD is deleted, after all of its objects.
+    pub deleted: Shutdown,
 }
 
 impl Versions {

@@ -13,7 +13,7 @@ const STREAMS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
 /// The options, after admission.
 pub async fn options(call: &Call) -> Result<Object, Error> {
     let (kind, mut options) = read(call)?;
-    let shown = Served::alone(ResourceType::new("", "v1", kind, &call.path.resource));
+    let shown = Served::without_path(ResourceType::new("", "v1", kind, &call.path.resource));
     AdmissionAttributes::connect(call).shown_as(&shown).admit_whole(&mut options).await?;
     Ok(options)
 }

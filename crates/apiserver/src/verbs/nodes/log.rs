@@ -77,7 +77,7 @@ fn check_time(query: &Query) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn told(query: &str) -> String {
+    fn error_of(query: &str) -> String {
         match problems(&Query::parse(query)) {
             Ok(errors) => errors.iter().map(FieldError::to_string).collect::<Vec<_>>().join("; "),
             Err(error) => error.to_string(),
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn options_are_checked() {
-        assert_eq!(told("follow=maybe&tailLines=0&limitBytes=1&sinceSeconds=1"), "");
-        assert_eq!(told("sinceTime=2020-01-01T00:00:00Z"), "");
-        assert_eq!(told("tailLines="), "strconv.ParseInt: parsing \"\": invalid syntax");
+        assert_eq!(error_of("follow=maybe&tailLines=0&limitBytes=1&sinceSeconds=1"), "");
+        assert_eq!(error_of("sinceTime=2020-01-01T00:00:00Z"), "");
+        assert_eq!(error_of("tailLines="), "strconv.ParseInt: parsing \"\": invalid syntax");
         let many = "9".repeat(20);
         assert_eq!(
-            told(&format!("limitBytes={many}")),
+            error_of(&format!("limitBytes={many}")),
             format!("strconv.ParseInt: parsing \"{many}\": value out of range")
         );
-        assert_eq!(told("limitBytes=0"), "limitBytes: Invalid value: 0: must be greater than 0");
+        assert_eq!(error_of("limitBytes=0"), "limitBytes: Invalid value: 0: must be greater than 0");
     }
 }

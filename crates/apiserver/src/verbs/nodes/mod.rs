@@ -24,7 +24,7 @@ const NO_WAY: &str = "this server does not connect to nodes, pods and services";
 const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
 
 /// Whether a subresource of a built-in type needs a node.
-pub(crate) fn lead_to(group: &str, subresource: &str) -> bool {
+pub(crate) fn needs_node(group: &str, subresource: &str) -> bool {
     group.is_empty() && matches!(subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
 }
 

@@ -11,13 +11,13 @@ use crate::body::Body;
 use crate::verbs::Call;
 
 /// A name and port, parsed from `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`.
-struct Named<'a> {
+struct ProxyTarget<'a> {
     name: &'a str,
     /// Empty if absent.
     port: &'a str,
 }
 
-impl<'a> Named<'a> {
+impl<'a> ProxyTarget<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let parts: Vec<&str> = text.split(':').collect();
         let (scheme, name, port) = match parts.as_slice() {
@@ -38,7 +38,7 @@ impl<'a> Named<'a> {
 }
 
 pub async fn to_pod(call: &Call) -> Result<Response<Body>, Error> {
-    let named = Named::of(call, "pod")?;
+    let named = ProxyTarget::of(call, "pod")?;
     let pod = object(call, "pods", named.name).await?;
     let status = pod.get("status");
     let found = status.and_then(|status| status["podIPs"][0]["ip"].as_str());
@@ -48,7 +48,7 @@ pub async fn to_pod(call: &Call) -> Result<Response<Body>, Error> {
 }
 
 pub async fn to_node(call: &Call) -> Result<Response<Body>, Error> {
-    let named = Named::of(call, "node")?;
+    let named = ProxyTarget::of(call, "node")?;
     let node = object(call, "nodes", named.name).await?;
     let found = address(&node)?;
     if found.parse::<IpAddr>().is_ok() {
@@ -58,7 +58,7 @@ pub async fn to_node(call: &Call) -> Result<Response<Body>, Error> {
 }
 
 pub async fn to_service(call: &Call) -> Result<Response<Body>, Error> {
-    let Named { name, port } = Named::of(call, "service")?;
+    let ProxyTarget { name, port } = ProxyTarget::of(call, "service")?;
     let mut port = port.to_owned();
     if let Ok(number) = port.parse::<i32>() {
         let service = object(call, "services", name).await?;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn names_have_schemes_and_ports() {
-        let parts = |text| Named::parse(text).map(|named| (named.name, named.port));
+        let parts = |text| ProxyTarget::parse(text).map(|named| (named.name, named.port));
         assert_eq!(parts("a"), Some(("a", "")));
         assert_eq!(parts("a:web"), Some(("a", "web")));
         assert_eq!(parts("https:a:"), Some(("a", "")));

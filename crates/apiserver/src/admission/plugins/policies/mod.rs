@@ -28,11 +28,11 @@ const GROUP: &str = "admissionregistration.k8s.io";
 struct PolicyInformers<P> {
     policies: Arc<InformerCache<P>>,
     bindings: Arc<InformerCache<Binding>>,
-    bound: Mutex<Option<Arc<Bound<P>>>>,
+    bound: Mutex<Option<Arc<BoundPolicies<P>>>>,
 }
 
 /// Policies with their bindings, and the cache contents that they were computed from.
-struct Bound<P> {
+struct BoundPolicies<P> {
     policies: CachedObjects<P>,
     bindings: CachedObjects<Binding>,
     all: Vec<(Arc<P>, Vec<Arc<Binding>>)>,
@@ -53,7 +53,7 @@ impl<P: Send + Sync + 'static> PolicyInformers<P> {
     }
 
     /// The bound policies with their bindings, ordered by name. Recomputed only after a change.
-    fn bound(&self) -> Option<Arc<Bound<P>>> {
+    fn bound(&self) -> Option<Arc<BoundPolicies<P>>> {
         let (policies, bindings) = (self.policies.of("")?, self.bindings.of("")?);
         let mut known = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bound) = &*known
@@ -67,7 +67,7 @@ impl<P: Send + Sync + 'static> PolicyInformers<P> {
         };
         let all = policies.iter().map(|(name, policy)| (policy.clone(), bindings_of(name)));
         let all = all.filter(|(_, bindings)| !bindings.is_empty()).collect();
-        let bound = Arc::new(Bound { policies, bindings, all });
+        let bound = Arc::new(BoundPolicies { policies, bindings, all });
         *known = Some(bound.clone());
         Some(bound)
     }
