@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use crate::body::{Aborted, Body};
 
 /// Smaller responses are not compressed.
-const WORTH_IT: usize = 128 * 1024;
+const MIN_BYTES: usize = 128 * 1024;
 
 /// Whether the client accepts gzip.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -28,9 +28,9 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 pub(crate) async fn compress(response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let (body, is_compressed) = match body {
-        Body::Full(bytes) if bytes.len() >= WORTH_IT => (once(&bytes), true),
+        Body::Full(bytes) if bytes.len() >= MIN_BYTES => (once(&bytes), true),
         Body::Full(bytes) => (Body::Full(bytes), false),
-        Body::Chunks(chunks) => long_enough(chunks).await,
+        Body::Chunks(chunks) => compress_if_large(chunks).await,
         held @ Body::Held(_) => (held, false),
     };
     if is_compressed {
@@ -48,12 +48,12 @@ fn once(bytes: &[u8]) -> Body {
 }
 
 /// Reads a stream until it is large enough, or ends.
-async fn long_enough(
+async fn compress_if_large(
     mut chunks: impl Stream<Item = Result<Bytes, Aborted>> + Send + Unpin + 'static,
 ) -> (Body, bool) {
     let mut read = Vec::new();
     let mut length = 0;
-    while length < WORTH_IT {
+    while length < MIN_BYTES {
         match chunks.next().await {
             Some(Ok(chunk)) => {
                 length += chunk.len();
@@ -145,9 +145,9 @@ mod tests {
 
     #[tokio::test]
     async fn only_long_answers_are_compressed_and_none_is_changed() {
-        for length in [0, 10, WORTH_IT - 1, WORTH_IT, 3 * WORTH_IT + 7] {
+        for length in [0, 10, MIN_BYTES - 1, MIN_BYTES, 3 * MIN_BYTES + 7] {
             let bytes: Vec<u8> = (0..length).map(|i| u8::try_from(i % 251).unwrap()).collect();
-            let is_long = length >= WORTH_IT;
+            let is_long = length >= MIN_BYTES;
             assert_eq!(read(Body::from(bytes.clone())).await, (is_long, bytes.clone()), "{length}");
             let chunks: Vec<_> = bytes.chunks(1000).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
             assert_eq!(read(Body::stream(stream::iter(chunks))).await, (is_long, bytes), "{length}");

@@ -20,7 +20,7 @@ use crate::pages::Pages;
 /// Delay before a failed list or watch is retried.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The longest wait of a write for the informers.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that an informer feeds. Calls come from one task, in the order of the log.
 pub(crate) trait Index: Send + Sync + 'static {
@@ -92,7 +92,7 @@ impl Position {
     /// Waits until the index has a revision, up to a timeout: the database may become unreachable after a write.
     pub async fn wait_for(&self, revision: Revision) -> Result<(), Behind> {
         let mut changes = self.changes();
-        match timeout(PATIENCE, changes.wait_for(|reached| reached.revision >= revision)).await {
+        match timeout(TIMEOUT, changes.wait_for(|reached| reached.revision >= revision)).await {
             Ok(_) => Ok(()),
             Err(_) => Err(Behind),
         }

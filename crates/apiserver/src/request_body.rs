@@ -13,7 +13,7 @@ use crate::gate::Room;
 use crate::limits::Limits;
 
 /// The multiple of the size limit up to which an oversized body is still read.
-const IN_VAIN: usize = 4;
+const DISCARDED_MULTIPLE: usize = 4;
 
 /// Reads a whole body. Its memory is counted in `room` as chunks arrive, so a client that only announces a large body takes
 /// no memory from others.
@@ -74,7 +74,7 @@ async fn refuse<B>(mut body: Pin<&mut B>, limits: &Limits) -> Error
 where
     B: Body<Data = Bytes>,
 {
-    let mut patience = limits.body_bytes.saturating_mul(IN_VAIN);
+    let mut patience = limits.body_bytes.saturating_mul(DISCARDED_MULTIPLE);
     let is_worth_it = body.size_hint().lower() <= patience as u64;
     let rest = async {
         while is_worth_it && let Some(Ok(frame)) = body.frame().await {

@@ -46,7 +46,7 @@ pub const PLUGINS: [(&str, bool); 37] = [
 ];
 
 /// Plugins that need a configuration which this server does not read: refused instead of ignored.
-const NOT_THERE: [&str; 2] = ["EventRateLimit", "ImagePolicyWebhook"];
+const UNAVAILABLE: [&str; 2] = ["EventRateLimit", "ImagePolicyWebhook"];
 
 /// Plugins that need controllers.
 const NEED_CONTROLLERS: [&str; 2] = ["ServiceAccount", "StorageObjectInUseProtection"];
@@ -87,7 +87,7 @@ impl Switches {
         };
         let (on, off) =
             (read(enable, "enable-admission-plugins"), read(disable, "disable-admission-plugins"));
-        let missing = on.iter().filter(|name| NOT_THERE.contains(name));
+        let missing = on.iter().filter(|name| UNAVAILABLE.contains(name));
         errors.extend(missing.map(|name| {
             format!("enable-admission-plugins plugin {} is not available in Orlop", quote(name))
         }));

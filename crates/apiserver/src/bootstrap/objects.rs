@@ -11,7 +11,7 @@ use super::{name, services};
 const NAMESPACE: [&str; 3] = ["", "v1", "namespaces"];
 
 /// The groups, and their resources if not all, that depend on objects created after the first answer.
-const LATER: [(&str, &[&str]); 10] = [
+const CREATED_LATER: [(&str, &[&str]); 10] = [
     ("", &["services", "endpoints", "configmaps"]),
     ("apiregistration.k8s.io", &[]),
     ("authentication.k8s.io", &[]),
@@ -150,7 +150,7 @@ pub(super) fn namespaces() -> Vec<BootstrapObject> {
 
 /// Whether the objects of a resource are created after the first answer.
 pub(super) fn is_created_later(group: &str, resource: &str) -> bool {
-    LATER.iter().any(|(of, which)| *of == group && (which.is_empty() || which.contains(&resource)))
+    CREATED_LATER.iter().any(|(of, which)| *of == group && (which.is_empty() || which.contains(&resource)))
 }
 
 /// The objects that are created after the first answer, those without roles first.

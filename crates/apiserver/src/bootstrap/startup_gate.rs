@@ -15,7 +15,7 @@ use crate::pipeline::RequestInfo;
 use crate::request::verb::Verb;
 
 /// The longest wait of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Delay of the remaining objects if no request comes.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
@@ -55,7 +55,7 @@ impl BootstrapProgress {
 
     /// Like [`BootstrapProgress::wait`], but does not start the creation early.
     pub async fn wait_without_starting(&self) {
-        let _ = timeout(PATIENCE, self.is_complete.wait()).await;
+        let _ = timeout(TIMEOUT, self.is_complete.wait()).await;
     }
 
     /// Waits for the first answer, a delay or a waiting request; then the remaining objects are created.
@@ -91,7 +91,7 @@ pub(crate) async fn wait_for_bootstrap(
     if api.progress.is_complete() || needs_no_bootstrap(caller, info, headers) {
         return Ok(());
     }
-    match timeout(PATIENCE, api.progress.wait()).await {
+    match timeout(TIMEOUT, api.progress.wait()).await {
         Ok(()) => Ok(()),
         // If the bootstrap fails, for instance by a webhook that denies everything, only an administrator's request can
         // repair it.

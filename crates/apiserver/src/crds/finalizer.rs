@@ -27,7 +27,7 @@ use crate::verbs::{creation_time, delete_instances, store_error};
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The time after which objects that still exist are reported in the condition Terminating.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Reconciles all CRDs after each change of the registry, until dropped.
@@ -97,7 +97,7 @@ async fn finalize(server: Weak<ServerState>, name: String, uid: Uid) {
             let (store, informers) = api.store_and_informers();
             // Must not keep the server alive while objects wait for their finalizers.
             drop(api);
-            let waited = timeout(PATIENCE, until_deleted(&store, &informers, &crd)).await;
+            let waited = timeout(TIMEOUT, until_deleted(&store, &informers, &crd)).await;
             let Some(api) = server.upgrade().map(ApiServer::of) else { return Ok(()) };
             match waited {
                 Ok(gone) => gone.map_err(store_error)?,

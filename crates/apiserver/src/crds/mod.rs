@@ -24,7 +24,7 @@ use crate::informer::{Position, Reached};
 use crate::registry::{Crd, Registry};
 
 /// The longest wait of a request for the registry.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The current registry, and the position of the CRD informer.
 pub(crate) struct Catalog {
@@ -55,7 +55,7 @@ impl Catalog {
             let registry = self.registry();
             registry.crd(&from.group, &from.plural).is_none_or(|crd| crd.revision != from.revision)
         };
-        match timeout(PATIENCE, changes.wait_for(has_moved)).await {
+        match timeout(TIMEOUT, changes.wait_for(has_moved)).await {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::DefinitionChanged),
         }

@@ -22,13 +22,13 @@ use crate::registry::{Crd, Object};
 use crate::verbs::{Call, instances, store_error, write_again};
 
 /// Concurrent writes; they share commits.
-const SIDE_BY_SIDE: usize = 100;
+const CONCURRENCY: usize = 100;
 /// Delay before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 /// A mark that has not advanced for this long is taken over.
 const STALE: Duration = Duration::from_secs(5);
 /// The longest wait of a request for the index.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The resource of marks, named like their CRDs. No API path reaches it: groups of CRDs contain a dot.
 fn resource() -> Resource {
@@ -136,7 +136,7 @@ pub(crate) async fn has_fields(call: &Call, selector: &Selector) -> Result<(), E
     if named.is_empty() {
         return Ok(());
     }
-    match timeout(PATIENCE, has_all(call, &crd.name(), &named)).await {
+    match timeout(TIMEOUT, has_all(call, &crd.name(), &named)).await {
         Ok(outcome) => outcome.map_err(store_error),
         Err(_) => {
             let message = format!("the index does not have {} of all objects yet", named.join(", "));
@@ -231,6 +231,6 @@ async fn write_page(api: &ApiServer, crd: &Arc<Crd>, pages: &mut Pages) -> Resul
     // A CRD that was never served has no objects.
     let Some(call) = instances(api, crd) else { return Ok(()) };
     let writes: Vec<_> = page.items.iter().map(|item| write_again(&call, item)).collect();
-    let outcomes: Vec<_> = futures::stream::iter(writes).buffered(SIDE_BY_SIDE).collect().await;
+    let outcomes: Vec<_> = futures::stream::iter(writes).buffered(CONCURRENCY).collect().await;
     outcomes.into_iter().collect()
 }

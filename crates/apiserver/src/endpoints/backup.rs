@@ -43,9 +43,7 @@ pub(super) async fn answer(api: &ApiServer, method: &str) -> Result<Response<Bod
     })?;
     let snapshot = api.store.backup().await.map_err(|error| {
         tracing::error!(%error, "cannot copy the database for a backup");
-        Error::Unavailable {
-            message: "cannot copy the database; the server's log has the reason".to_owned(),
-        }
+        Error::Unavailable { message: "cannot copy the database; the server's log has the reason".to_owned() }
     })?;
     let Some(snapshot) = snapshot else {
         return Err(Error::BadRequest {

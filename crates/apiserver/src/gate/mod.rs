@@ -20,7 +20,7 @@ use crate::auth::{Connection, Identity, MASTERS};
 use crate::limits::Limits;
 
 /// The longest wait of a body for memory, and of a watch for the slot of its initial state, before the request gets 429.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One in this many slots is reserved.
 const RESERVE: usize = 10;
@@ -217,7 +217,7 @@ impl SlotPool {
 
     /// Takes a share as soon as one is free; 429 after a timeout.
     async fn wait(self: &Arc<Self>, flow: FlowDistinguisher<'_>) -> Result<Slot, Error> {
-        let patience = Instant::now() + PATIENCE;
+        let patience = Instant::now() + TIMEOUT;
         loop {
             // Registered before the check, so that no release is missed.
             let mut released = std::pin::pin!(self.released.notified());

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use crate::registry::Registry;
 
 /// The size limit of the cache in bytes.
-const MOST: usize = 8 << 20;
+const CACHE_BYTES: usize = 8 << 20;
 /// Larger documents are not cached.
-const LARGEST: usize = 4 << 20;
+const DOCUMENT_BYTES: usize = 4 << 20;
 
 /// OpenAPI documents by their tag. A changed document has another tag; old ones are evicted.
 #[derive(Default)]
@@ -75,12 +75,12 @@ impl CacheState {
     }
 
     fn keep(&mut self, name: CacheKey, document: &Bytes) {
-        if document.len() > LARGEST {
+        if document.len() > DOCUMENT_BYTES {
             return;
         }
         self.bytes += document.len();
         self.documents.push_front((name, document.clone()));
-        while self.bytes > MOST {
+        while self.bytes > CACHE_BYTES {
             let Some((_, last)) = self.documents.pop_back() else { return };
             self.bytes -= last.len();
         }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn the_cache_keeps_recent_documents_within_its_bounds() {
         let documents = DocumentCache::default();
-        let half = || vec![0; LARGEST];
+        let half = || vec![0; DOCUMENT_BYTES];
         documents.of("a", JSON, half);
         documents.of("b", JSON, half);
         documents.of("a", JSON, || unreachable!("it is kept"));
@@ -108,9 +108,9 @@ mod tests {
         documents.of("a", JSON, || unreachable!("it was asked for after b"));
         assert_eq!(documents.of("a", "another/form", || vec![1]).len(), 1);
         assert_eq!(documents.of("b", JSON, || vec![1]).len(), 1);
-        documents.of("large", JSON, || vec![0; LARGEST + 1]);
+        documents.of("large", JSON, || vec![0; DOCUMENT_BYTES + 1]);
         assert_eq!(documents.of("large", JSON, || vec![1]).len(), 1);
-        assert!(documents.kept.lock().unwrap().bytes <= MOST);
+        assert!(documents.kept.lock().unwrap().bytes <= CACHE_BYTES);
     }
 
     #[test]

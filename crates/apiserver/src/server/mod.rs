@@ -49,10 +49,10 @@ const RECEIVE_WINDOW: u32 = 128 << 10;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The response of requests during shutdown, and its Retry-After.
-const STOPPING: &str = "The apiserver is shutting down, please try again later.\n";
-const SECONDS_OF_A_STOP: &str = "5";
+const SHUTDOWN_MESSAGE: &str = "The apiserver is shutting down, please try again later.\n";
+const RETRY_AFTER_SECONDS: &str = "5";
 /// The paths that are served until the end.
-const TO_THE_END: [&str; 4] = ["/readyz", "/livez", "/healthz", "/metrics"];
+const SERVED_DURING_SHUTDOWN: [&str; 4] = ["/readyz", "/livez", "/healthz", "/metrics"];
 
 /// Serves until shutdown; then ends watches and idle connections, completes the requests in flight, and returns.
 pub async fn serve(
@@ -230,7 +230,7 @@ where
         }
         async move {
             let is_sent_away =
-                is_late && !TO_THE_END.iter().any(|path| request.uri().path().starts_with(path));
+                is_late && !SERVED_DURING_SHUTDOWN.iter().any(|path| request.uri().path().starts_with(path));
             let response =
                 if is_sent_away { retry_later(request.version()) } else { api.answer(&peer, request).await };
             if response.extensions().get::<Authenticated>().is_some() {
@@ -299,10 +299,10 @@ fn protocols(limits: &Limits) -> auto::Builder<Streams> {
 fn retry_later(version: Version) -> Response<Body> {
     let mut response = Response::builder()
         .status(StatusCode::TOO_MANY_REQUESTS)
-        .header(RETRY_AFTER, SECONDS_OF_A_STOP)
+        .header(RETRY_AFTER, RETRY_AFTER_SECONDS)
         .header(CONTENT_TYPE, "text/plain; charset=utf-8")
         .header(X_CONTENT_TYPE_OPTIONS, "nosniff")
-        .body(STOPPING.into())
+        .body(SHUTDOWN_MESSAGE.into())
         .expect("the headers are constants");
     // HTTP/2 sends GOAWAY instead.
     if version < Version::HTTP_2 {

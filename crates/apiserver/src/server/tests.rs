@@ -13,7 +13,7 @@ use super::*;
 use crate::auth::{Authorizer, AuthorizerAttributes, Decision, Identity, Mode};
 
 /// Longer than anything takes on a busy machine; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
@@ -104,7 +104,7 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(PATIENCE, reads).await.expect("the slot is given back");
+        timeout(TIMEOUT, reads).await.expect("the slot is given back");
     }
 
     fn connect_early(&mut self) -> DuplexStream {
@@ -113,7 +113,7 @@ impl World {
 
     /// Waits until the server closes all connections.
     async fn all_end(self) {
-        timeout(PATIENCE, self.connections.join_all()).await.expect("they end");
+        timeout(TIMEOUT, self.connections.join_all()).await.expect("they end");
     }
 }
 
@@ -121,7 +121,7 @@ impl World {
 async fn last_answer(client: &mut DuplexStream, path: &str) -> String {
     client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
     let mut answer = String::new();
-    timeout(PATIENCE, client.read_to_string(&mut answer)).await.expect("it is closed").unwrap();
+    timeout(TIMEOUT, client.read_to_string(&mut answer)).await.expect("it is closed").unwrap();
     answer
 }
 
@@ -176,7 +176,7 @@ async fn a_stream_of_a_mount_ends_cleanly_when_the_server_stops() {
         sent.push_str(std::str::from_utf8(&piece[..length]).unwrap());
     }
     world.shutdown.request();
-    timeout(PATIENCE, client.read_to_string(&mut sent)).await.expect("it is closed").unwrap();
+    timeout(TIMEOUT, client.read_to_string(&mut sent)).await.expect("it is closed").unwrap();
     assert!(sent.ends_with("5\r\nfirst\r\n0\r\n\r\n"), "the last chunk is there: {sent}");
     world.all_end().await;
 }
@@ -202,7 +202,7 @@ async fn a_handshake_that_has_not_ended_does_not_hold_up_a_stop() {
         tokio::task::yield_now().await;
         shutdown.request();
     };
-    timeout(PATIENCE, async { tokio::join!(handshake, request) }).await.expect("it ends");
+    timeout(TIMEOUT, async { tokio::join!(handshake, request) }).await.expect("it ends");
 }
 
 #[tokio::test]
@@ -365,7 +365,7 @@ async fn a_connection_is_not_evicted_after_its_first_authenticated_request() {
     world.room.close_unauthenticated();
     world.room.close_unauthenticated();
     let mut rest = Vec::new();
-    timeout(PATIENCE, stranger.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
+    timeout(TIMEOUT, stranger.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
     let mut answer = vec![0; 4096];
     while known.read(&mut answer).now_or_never().is_some() {}
     begin(&mut known, "/version").await;
@@ -389,7 +389,7 @@ async fn a_panic_of_one_request_is_an_internal_error_and_leaves_others_of_the_co
     let status: serde_json::Value = serde_json::from_slice(&status).unwrap();
     assert_eq!(status["reason"], "InternalError");
     assert_eq!(world.api.metrics.panics.get(), 1);
-    let event = timeout(PATIENCE, watch.frame()).await.expect("the watch goes on").unwrap().unwrap();
+    let event = timeout(TIMEOUT, watch.frame()).await.expect("the watch goes on").unwrap().unwrap();
     assert!(event.into_data().unwrap().starts_with(br#"{"type":"ADDED""#));
     let after = sender.send_request(get("/api/v1/namespaces/default")).await.unwrap();
     assert_eq!(after.status(), 200);

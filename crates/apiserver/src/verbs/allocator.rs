@@ -1,4 +1,5 @@
-//! The allocator of cluster IPs and node ports: each is a key of the store that is written and deleted with its object.
+//! The allocator of values that one object holds exclusively: cluster IPs, node ports, the default PriorityClass. Each is a
+//! key of the store that is written and deleted with its object.
 //!
 //! Two servers that allocate the same address write the same key, so one of them conflicts and takes another address. There
 //! is no list of free addresses that a crash could corrupt.

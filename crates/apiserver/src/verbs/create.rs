@@ -120,7 +120,7 @@ async fn create_tracked(
             CreateOutcome::AllocationTaken if contested < ALLOCATION_ATTEMPTS => contested += 1,
             CreateOutcome::AllocationTaken => {
                 let message =
-                    "cannot allocate an address or port: every attempt conflicted with another write"
+                    "cannot allocate a value for the object: every attempt conflicted with another write"
                         .to_owned();
                 return Err(Error::Internal { message });
             }

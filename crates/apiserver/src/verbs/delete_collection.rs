@@ -17,7 +17,7 @@ use crate::render;
 use crate::request::list_options::ListOptions;
 
 /// Concurrent deletions; they share commits.
-const SIDE_BY_SIDE: usize = 100;
+const CONCURRENCY: usize = 100;
 
 pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
     let options = DeleteOptions::read(&call)?;
@@ -40,7 +40,7 @@ pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(ListMet
             delete_found(call, item.key.clone(), found, options)
         };
         let deletions: Vec<_> = items.iter().map(delete).collect();
-        let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
+        let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(CONCURRENCY).collect().await;
         for (item, outcome) in items.iter().zip(outcomes) {
             match outcome {
                 // The response has the objects as they were listed.

@@ -13,14 +13,14 @@ use crate::request::path::ResourcePath;
 /// Refuses a role or binding that grants more rights than the caller has.
 pub fn check(call: &Call, new: &Object, old: Option<&Object>) -> Result<(), Error> {
     let Some(kind) = RbacKind::of(&call.resource_type) else { return Ok(()) };
-    if call.caller.is_in(MASTERS) || old.is_some_and(|old| only_lets_go(new, old)) {
+    if call.caller.is_in(MASTERS) || old.is_some_and(|old| changes_only_references(new, old)) {
         return Ok(());
     }
     if kind.is_binding() { check_binding(call, new) } else { check_role(call, new, old) }
 }
 
 /// Whether only owner references or finalizers change, which the garbage collector must be able to do.
-fn only_lets_go(new: &Object, old: &Object) -> bool {
+fn changes_only_references(new: &Object, old: &Object) -> bool {
     let rest = |object: &Object| {
         let mut object = object.clone();
         for key in ["ownerReferences", "finalizers", "managedFields", "resourceVersion"] {

@@ -104,7 +104,7 @@ pub fn can_be_removed(resource_type: &ResourceType, object: &Object) -> bool {
     finalizers(object).is_empty() && grace(object) == 0 && !resource_type.strategy.holds_deletion(object)
 }
 
-/// The remaining deletionGracePeriodSeconds.
+/// `metadata.deletionGracePeriodSeconds`; zero if absent.
 pub fn grace(object: &Object) -> i64 {
     let grace = metadata(object).and_then(|metadata| metadata.get("deletionGracePeriodSeconds"));
     grace.and_then(Value::as_i64).unwrap_or(0)

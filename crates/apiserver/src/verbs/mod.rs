@@ -301,7 +301,7 @@ fn find(
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     match verb {
         _ if nodes::needs_node(&call.resource_type.group, &call.path.subresource) => {
-            Box::pin(nodes::reach(call)).await
+            Box::pin(nodes::serve(call)).await
         }
         _ if call.path.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,
         Verb::Create if call.path.subresource == "eviction" => {

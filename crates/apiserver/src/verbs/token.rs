@@ -32,7 +32,7 @@ pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
     let sent = call.about(Arc::new(Served::without_path(built_in::without_path(GROUP, KIND))));
     let mut request = body::decode(&sent, options.field_validation)?;
-    limit(&mut request);
+    set_default_lifetime(&mut request);
     call.trail.sent(None, || body::logged(&sent, request.clone()));
     complete(&mut request);
     let made = now();
@@ -90,7 +90,7 @@ fn spec(request: &mut Object) -> &mut Value {
 }
 
 /// Sets the default lifetime.
-fn limit(request: &mut Object) {
+fn set_default_lifetime(request: &mut Object) {
     let spec = spec(request);
     if spec["expirationSeconds"].is_null() {
         spec["expirationSeconds"] = LIFETIMES[0].into();

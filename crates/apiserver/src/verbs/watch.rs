@@ -29,7 +29,7 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// The upper bound of `timeoutSeconds`.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// The time to deliver the last events of a deleted CRD.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The size of a response chunk.
 const PIECE: usize = 64 << 10;
 
@@ -222,7 +222,7 @@ impl Feed {
             WakeReason::Bookmark => self.bookmark(position),
             // The events cannot be requested later: the resource is gone.
             WakeReason::CrdChanged if self.gone.is_requested() && !watch.has_seen_all() => {
-                match timeout(LAST_WORDS, watch.next()).await {
+                match timeout(LAST_EVENTS_TIMEOUT, watch.next()).await {
                     Ok(events) => self.events(events).await,
                     Err(_) => self.over(position),
                 }

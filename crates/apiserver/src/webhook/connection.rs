@@ -23,7 +23,7 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(15));
 
 /// TLS with the CAs of a bundle or of the system, and with the operator's client certificate if there is one.
-pub(super) fn trusting(bundle: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
+pub(super) fn tls_config(bundle: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
     let config = match bundle.trim_ascii().is_empty() {
         true => {
             let mut roots = RootCertStore::empty();

@@ -61,7 +61,7 @@ impl Webhook {
         services: &Services,
         credentials: WebhookCredentials,
     ) -> Self {
-        let tls = connection::trusting(bundle, credentials.identity.as_ref());
+        let tls = connection::tls_config(bundle, credentials.identity.as_ref());
         let (services, authorization) = (services.clone(), credentials.authorization);
         Self {
             address,

@@ -38,7 +38,35 @@ use super::webhooks::Webhooks;
 use super::{AdmissionAttributes, AdmissionTarget, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 use crate::webhook::Services;
+use always_pull_images::AlwaysPullImages;
+use certificates::{
+    CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest,
+};
+use default_ingress_class::DefaultIngressClass;
+use default_storage_class::DefaultStorageClass;
+use default_toleration_seconds::DefaultTolerationSeconds;
+use deny_service_external_ips::DenyServiceExternalIps;
+use extended_resource_toleration::ExtendedResourceToleration;
+use limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology;
+use limit_ranger::LimitRanger;
+use namespace_auto_provision::NamespaceAutoProvision;
+use namespace_exists::NamespaceExists;
+use namespace_lifecycle::NamespaceLifecycle;
+use node_restriction::NodeRestriction;
+use owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement;
+use persistent_volume_claim_resize::PersistentVolumeClaimResize;
+use pod_node_selector::PodNodeSelector;
+use pod_security::PodSecurity;
+use pod_toleration_restriction::PodTolerationRestriction;
+use pod_topology_labels::PodTopologyLabels;
+use policies::{MutatingAdmissionPolicy, ParamAuthorization, ValidatingAdmissionPolicy};
+use priority::Priority;
+use resource_quota::ResourceQuota;
+use runtime_class::RuntimeClass;
+use service_account::ServiceAccount;
 use storage_classes::StorageClasses;
+use storage_object_in_use_protection::StorageObjectInUseProtection;
+use taint_nodes_by_condition::TaintNodesByCondition;
 
 /// Builds the plugins in their order.
 #[derive(Default)]
@@ -71,80 +99,70 @@ impl PluginBuilder {
     /// Adds the plugin of this name. Names without a plugin here are accepted and do nothing.
     pub fn add(&mut self, name: &str) {
         let plugin: Arc<dyn Plugin> = match name {
-            "NamespaceLifecycle" => Arc::new(namespace_lifecycle::NamespaceLifecycle),
-            "LimitPodHardAntiAffinityTopology" => {
-                Arc::new(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology)
-            }
+            "NamespaceLifecycle" => Arc::new(NamespaceLifecycle),
+            "LimitPodHardAntiAffinityTopology" => Arc::new(LimitPodHardAntiAffinityTopology),
             "LimitRanger" => {
-                let ranger = limit_ranger::LimitRanger::new();
+                let ranger = LimitRanger::new();
                 self.informers.push(ranger.informer());
                 Arc::new(ranger)
             }
             "ServiceAccount" => {
-                let accounts = service_account::ServiceAccount::new();
+                let accounts = ServiceAccount::new();
                 self.informers.push(accounts.informer());
                 Arc::new(accounts)
             }
-            "TaintNodesByCondition" => Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
-            "AlwaysPullImages" => Arc::new(always_pull_images::AlwaysPullImages),
+            "TaintNodesByCondition" => Arc::new(TaintNodesByCondition),
+            "AlwaysPullImages" => Arc::new(AlwaysPullImages),
             "Priority" => {
-                let priority = priority::Priority::new();
+                let priority = Priority::new();
                 self.informers.push(priority.informer());
                 Arc::new(priority)
             }
-            "DefaultTolerationSeconds" => Arc::new(default_toleration_seconds::DefaultTolerationSeconds),
-            "ExtendedResourceToleration" => {
-                Arc::new(extended_resource_toleration::ExtendedResourceToleration)
-            }
-            "DefaultStorageClass" => Arc::new(default_storage_class::DefaultStorageClass(self.classes())),
-            "StorageObjectInUseProtection" => {
-                Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection)
-            }
-            "PersistentVolumeClaimResize" => {
-                Arc::new(persistent_volume_claim_resize::PersistentVolumeClaimResize(self.classes()))
-            }
-            "RuntimeClass" => Arc::new(runtime_class::RuntimeClass),
+            "DefaultTolerationSeconds" => Arc::new(DefaultTolerationSeconds),
+            "ExtendedResourceToleration" => Arc::new(ExtendedResourceToleration),
+            "DefaultStorageClass" => Arc::new(DefaultStorageClass(self.classes())),
+            "StorageObjectInUseProtection" => Arc::new(StorageObjectInUseProtection),
+            "PersistentVolumeClaimResize" => Arc::new(PersistentVolumeClaimResize(self.classes())),
+            "RuntimeClass" => Arc::new(RuntimeClass),
             "DefaultIngressClass" => {
-                let default = default_ingress_class::DefaultIngressClass::new();
+                let default = DefaultIngressClass::new();
                 self.informers.push(default.informer());
                 Arc::new(default)
             }
             "PodSecurity" => {
-                let security = pod_security::PodSecurity::new(self.configuration.pod_security.clone());
+                let security = PodSecurity::new(self.configuration.pod_security.clone());
                 self.informers.push(security.informer());
                 Arc::new(security)
             }
             "MutatingAdmissionPolicy" => {
-                let policies = policies::MutatingAdmissionPolicy::new();
+                let policies = MutatingAdmissionPolicy::new();
                 self.informers.extend(policies.informers());
                 Arc::new(policies)
             }
             "ValidatingAdmissionPolicy" => {
-                let policies = policies::ValidatingAdmissionPolicy::new();
+                let policies = ValidatingAdmissionPolicy::new();
                 self.informers.extend(policies.informers());
                 Arc::new(policies)
             }
-            "CertificateApproval" => Arc::new(certificates::CertificateApproval),
-            "CertificateSigning" => Arc::new(certificates::CertificateSigning),
-            "ClusterTrustBundleAttest" => Arc::new(certificates::ClusterTrustBundleAttest),
-            "CertificateSubjectRestriction" => Arc::new(certificates::CertificateSubjectRestriction),
-            "PodTopologyLabels" => Arc::new(pod_topology_labels::PodTopologyLabels),
-            "NamespaceAutoProvision" => Arc::new(namespace_auto_provision::NamespaceAutoProvision),
-            "NamespaceExists" => Arc::new(namespace_exists::NamespaceExists),
-            "NodeRestriction" => Arc::new(node_restriction::NodeRestriction),
-            "OwnerReferencesPermissionEnforcement" => {
-                Arc::new(owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement)
-            }
-            "PodNodeSelector" => Arc::new(pod_node_selector::PodNodeSelector),
-            "PodTolerationRestriction" => Arc::new(pod_toleration_restriction::PodTolerationRestriction),
+            "CertificateApproval" => Arc::new(CertificateApproval),
+            "CertificateSigning" => Arc::new(CertificateSigning),
+            "ClusterTrustBundleAttest" => Arc::new(ClusterTrustBundleAttest),
+            "CertificateSubjectRestriction" => Arc::new(CertificateSubjectRestriction),
+            "PodTopologyLabels" => Arc::new(PodTopologyLabels),
+            "NamespaceAutoProvision" => Arc::new(NamespaceAutoProvision),
+            "NamespaceExists" => Arc::new(NamespaceExists),
+            "NodeRestriction" => Arc::new(NodeRestriction),
+            "OwnerReferencesPermissionEnforcement" => Arc::new(OwnerReferencesPermissionEnforcement),
+            "PodNodeSelector" => Arc::new(PodNodeSelector),
+            "PodTolerationRestriction" => Arc::new(PodTolerationRestriction),
             "MutatingAdmissionWebhook" => self.webhooks(true),
             "ValidatingAdmissionWebhook" => self.webhooks(false),
             "ResourceQuota" => {
-                let quota = resource_quota::ResourceQuota::new();
+                let quota = ResourceQuota::new();
                 self.informers.push(quota.informer());
                 Arc::new(quota)
             }
-            "DenyServiceExternalIPs" => Arc::new(deny_service_external_ips::DenyServiceExternalIps),
+            "DenyServiceExternalIPs" => Arc::new(DenyServiceExternalIps),
             "AlwaysDeny" => Arc::new(AlwaysDeny),
             _ => return,
         };
@@ -153,7 +171,7 @@ impl PluginBuilder {
 
     /// Adds the plugins that cannot be disabled.
     pub fn add_permanent(&mut self) {
-        self.plugins.push(Arc::new(policies::ParamAuthorization));
+        self.plugins.push(Arc::new(ParamAuthorization));
     }
 
     fn classes(&mut self) -> StorageClasses {

@@ -246,8 +246,7 @@ impl Accounts {
         let key = ObjectKey::new(&Resource::new("", resource), namespace, name);
         let found = self.store.get(&key, None).await.map_err(|error| error.to_string())?;
         let known = |Stored { uid, value, .. }: Stored| {
-            let known =
-                serde_json::from_slice(&value).map_err(|_| "cannot parse a stored object".to_owned());
+            let known = serde_json::from_slice(&value).map_err(|_| "cannot parse a stored object".to_owned());
             known.map(|known| ReferencedObject { uid: uid.0, known })
         };
         found.map(known).transpose()

@@ -8,7 +8,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
 /// Shorter text is not compressed.
-const WORTH_IT: usize = 8 * 1024;
+const MIN_BYTES: usize = 8 * 1024;
 
 /// A text, compressed if it is long.
 pub(super) enum Compressed {
@@ -19,7 +19,7 @@ pub(super) enum Compressed {
 impl Compressed {
     /// Compresses a text.
     pub fn new(text: &[u8]) -> Self {
-        if text.len() < WORTH_IT {
+        if text.len() < MIN_BYTES {
             return Self::Plain(text.into());
         }
         let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
@@ -44,11 +44,11 @@ impl Compressed {
 
 #[cfg(test)]
 mod tests {
-    use super::{Compressed, WORTH_IT};
+    use super::{Compressed, MIN_BYTES};
 
     #[test]
     fn compressed_text_can_be_read_again() {
-        for length in [0, 1, WORTH_IT - 1, WORTH_IT, 1 << 20] {
+        for length in [0, 1, MIN_BYTES - 1, MIN_BYTES, 1 << 20] {
             let text: Vec<u8> = b"type: object, ".iter().copied().cycle().take(length).collect();
             let packed = Compressed::new(&text);
             assert_eq!(packed.text(), text);

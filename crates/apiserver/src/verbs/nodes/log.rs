@@ -3,7 +3,7 @@
 use http::Response;
 use model::error::{Error, FieldError, quote};
 
-use super::{NO_WAY, container, is_placed, nothing, object};
+use super::{NO_NODE_CONNECTION, container, empty_response, is_placed, object};
 use crate::body::Body;
 use crate::request::query::Query;
 use crate::verbs::Call;
@@ -19,9 +19,9 @@ pub async fn read(call: &Call) -> Result<Response<Body>, Error> {
     let pod = object(call, "pods", name).await?;
     container(&pod, call.query.text("container"))?;
     if is_placed(call, &pod).await? {
-        return Err(Error::Failed { message: NO_WAY.to_owned() });
+        return Err(Error::Failed { message: NO_NODE_CONNECTION.to_owned() });
     }
-    Ok(nothing())
+    Ok(empty_response())
 }
 
 /// The validation errors of the options, in Kubernetes' order.

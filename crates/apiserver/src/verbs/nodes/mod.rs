@@ -18,7 +18,7 @@ use crate::registry::Object;
 use crate::request::verb::Verb;
 
 /// The error if only a node could serve the request.
-const NO_WAY: &str = "this server does not connect to nodes, pods and services";
+const NO_NODE_CONNECTION: &str = "this server does not connect to nodes, pods and services";
 
 /// The address types of a node, by preference.
 const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
@@ -29,7 +29,7 @@ pub(crate) fn needs_node(group: &str, subresource: &str) -> bool {
 }
 
 /// Serves the request as far as possible without a node.
-pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
+pub async fn serve(call: Call) -> Result<Response<Body>, Error> {
     if call.path.subresource == "log" {
         return log::read(&call).await;
     }
@@ -134,7 +134,7 @@ async fn stream(call: &Call, pod: &Object) -> Result<Response<Body>, Error> {
     if !call.headers.contains_key(UPGRADE) {
         return Err(Error::bad_request("Upgrade request required"));
     }
-    Err(Error::Failed { message: format!("error dialing backend: {NO_WAY}") })
+    Err(Error::Failed { message: format!("error dialing backend: {NO_NODE_CONNECTION}") })
 }
 
 /// Whether a Pod is bound to a node, which must then exist and have an address.
@@ -169,7 +169,7 @@ fn address(node: &Object) -> Result<&str, Error> {
 }
 
 /// An empty response.
-fn nothing() -> Response<Body> {
+fn empty_response() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));

@@ -6,7 +6,7 @@ use http::Response;
 use model::error::{Error, quote};
 use serde_json::Value;
 
-use super::{NO_WAY, address, maybe, not_found, object};
+use super::{NO_NODE_CONNECTION, address, maybe, not_found, object};
 use crate::body::Body;
 use crate::verbs::Call;
 
@@ -97,7 +97,7 @@ fn allow(address: &str) -> Result<(), Error> {
 }
 
 fn unreachable() -> Error {
-    unavailable(format!("error trying to reach service: {NO_WAY}"))
+    unavailable(format!("error trying to reach service: {NO_NODE_CONNECTION}"))
 }
 
 fn unavailable(message: String) -> Error {

@@ -1,5 +1,5 @@
-//! Equivalent resources: the types that serve the same stored objects, and the conversion of one object between them. Pure
-//! per object; `versioned_request.rs` applies it to a whole request.
+//! Equivalent resources: the types that serve the same stored objects, and the conversion of one object between them.
+//! `versioned_request.rs` applies it to a whole request.
 
 use std::sync::Arc;
 
