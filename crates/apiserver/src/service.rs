@@ -1,4 +1,4 @@
-//! The server as a tower service, for clients in the same process: no socket, no TLS, the same pipeline.
+//! The server as a tower service for clients in the same process: no socket, no TLS, the same pipeline.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,7 +13,7 @@ use crate::api::ApiServer;
 use crate::auth::{Connection, Identity};
 use crate::body::Body;
 
-/// An [`ApiServer`] as one caller sees it.
+/// An [`ApiServer`] for one caller.
 #[derive(Clone)]
 pub struct ApiService {
     api: ApiServer,
@@ -21,7 +21,7 @@ pub struct ApiService {
 }
 
 impl ApiService {
-    /// The server for a caller of this process, who is trusted to be who they say.
+    /// The server for a caller of this process, whose identity is trusted.
     pub fn new(api: ApiServer, caller: Identity) -> Self {
         Self { api, connection: Connection::InProcess(caller) }
     }

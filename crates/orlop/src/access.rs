@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use apiserver::auth::{Authentication, Mode, ProxyHeaders, ServiceAccounts, Trust, TrustedProxies};
+use apiserver::auth::{
+    Authentication, ClusterAuthenticationInfo, Mode, ProxyHeaders, RequestHeaderInfo, ServiceAccounts,
+};
 use clap::{ArgAction, Args};
 use process::{
     reload::{Content, Current, NamedFile, Reloader, Updater},
@@ -168,15 +170,15 @@ impl Access {
     }
 
     /// The trusted CAs as extension API servers are told of them.
-    pub(crate) fn publisher(&self) -> impl Fn(&Trusted) -> Trust + Send + use<> {
+    pub(crate) fn publisher(&self) -> impl Fn(&Trusted) -> ClusterAuthenticationInfo + Send + use<> {
         let proxies = self.proxies.clone();
         move |trusted| {
-            let proxies = proxies.clone().map(|Proxies { names, headers }| TrustedProxies {
-                authorities: trusted.proxies.pem.clone(),
-                names,
+            let proxies = proxies.clone().map(|Proxies { names, headers }| RequestHeaderInfo {
+                ca: trusted.proxies.pem.clone(),
+                allowed_names: names,
                 headers,
             });
-            Trust { clients: trusted.client_pem(), proxies }
+            ClusterAuthenticationInfo { client_ca: trusted.client_pem(), request_header: proxies }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, future::Future, pin::Pin, sync::Arc};
 
 use anyhow::Result;
-use apiserver::auth::Trust;
+use apiserver::auth::ClusterAuthenticationInfo;
 use process::{
     Shutdown,
     reload::{Content, Current, NamedFile, Reloader, Updater},
@@ -78,7 +78,7 @@ pub(crate) struct Followers {
     /// Handshakes name the CAs to clients, which choose their certificates by that.
     pub(crate) tls: Current<ServerConfig>,
     /// The trusted CAs as extension API servers are told of them.
-    pub(crate) published: Current<Trust>,
+    pub(crate) published: Current<ClusterAuthenticationInfo>,
     pub(crate) task: Pin<Box<dyn Future<Output = Result<(), Infallible>> + Send>>,
 }
 
@@ -86,7 +86,7 @@ impl Followers {
     pub(crate) fn of(
         mut trusted: Current<Trusted>,
         serving: Arc<ServingCertificate>,
-        publish: impl Fn(&Trusted) -> Trust + Send + 'static,
+        publish: impl Fn(&Trusted) -> ClusterAuthenticationInfo + Send + 'static,
         shutdown: Shutdown,
     ) -> Self {
         let config = move |trusted: &Trusted| {

@@ -35,7 +35,7 @@ async fn a_failed_request_is_logged_with_its_method_and_path() {
     let output = kubectl::output(&server, &format!("get --raw {path}")).await;
     assert!(!output.status.success());
     let log = server.log();
-    let is_about_it = |line: &&str| line.contains("a request failed") && line.contains(path);
+    let is_about_it = |line: &&str| line.contains("request failed") && line.contains(path);
     let line = log.lines().find(is_about_it).expect("the failure is logged");
     for part in ["ERROR", "method=GET", "code=503", "the database is unavailable"] {
         assert!(line.contains(part), "{part} in {line}");
