@@ -187,22 +187,25 @@ pub async fn run(client: Client, settings: Settings, shutdown: Shutdown) -> Resu
     // All replicas answer the webhook; one of them greets.
     let hooks =
         WebhookServer::new().validating("/validate", NameNeeded).run(webhook, certificate, shutdown.clone());
-    let name = NAME.to_owned();
+    let (name, informers) = (NAME.to_owned(), SharedInformers::new(client.clone()));
     let lease = Lease { client: client.clone(), namespace, name, holder, timing: Timing::default() };
     let leading = leadership.lead(lease, shutdown.clone(), |term| {
         let greeter = Greeter { client: client.clone(), recorder: Recorder::new(client.clone(), NAME) };
-        let informers = SharedInformers::new(client.clone());
-        let all = ListWatch::all(GREETINGS);
         let greeter = Controller::new(NAME, greeter)
-            .watch::<Greeting, _>(&informers, all, |delta| [delta.key.clone()])
+            .watch::<Greeting, _>(&informers, ListWatch::all(GREETINGS), |delta| [delta.key.clone()])
+            .fair_by(|key| key.namespace.clone())
             .workers(2);
         metrics.show(NAME, Run::metrics(&greeter));
         greeter.run(term.stop)
     });
     let health = HealthServer::new(health).metrics(registry).run(health_listener, shutdown.clone());
-    let (hooks, leading, ()) = tokio::join!(hooks, leading, health);
-    hooks?;
-    Ok(leading?)
+    tokio::select! {
+        (hooks, leading, ()) = async { tokio::join!(hooks, leading, health) } => {
+            hooks?;
+            Ok(leading?)
+        }
+        failure = informers.failed() => Err(failure.into()),
+    }
 }
 
 #[tokio::main]

@@ -115,7 +115,7 @@ impl WebhookServer {
     /// is a certificate.
     ///
     /// # Errors
-    /// When the certificate of a folder cannot be used at the start.
+    /// When the certificate of a folder cannot be used at the start; when an informer of the certificate panicked.
     pub async fn run(
         self,
         listener: TcpListener,

@@ -1,7 +1,7 @@
 //! A certificate that the replicas of a webhook server create, share in a Secret and rotate.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use process::Shutdown;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
+use tasks::TaskFailure;
 
 use super::ServedCertificate;
 use super::ca_bundle::{CaBundle, CaTarget};
@@ -76,12 +77,13 @@ impl ManagedCertificate {
     }
 
     /// Creates, shares and rotates the certificate until a stop is requested.
-    pub(super) async fn keep(self, shutdown: Shutdown) {
+    pub(super) async fn keep(self, shutdown: Shutdown) -> std::result::Result<(), TaskFailure> {
         let Self { client, secret, names, lifetimes, targets, served } = self;
         let informers = SharedInformers::new(client.clone());
         let shared = Arc::new(SharedSecret { client: client.clone(), key: secret.clone() });
         let bundle = CaBundle::controller(client, Arc::clone(&shared), names.clone(), &targets, &informers);
-        let rotation = Rotation { shared, names, lifetimes, served, targets, bundle: bundle.context().queue };
+        let (bundle_queue, last) = (bundle.context().queue, Mutex::default());
+        let rotation = Rotation { shared, names, lifetimes, served, targets, last, bundle: bundle_queue };
         let this = ListWatch::all(SECRETS)
             .namespace(&secret.namespace)
             .fields(format!("metadata.name={}", secret.name))
@@ -93,7 +95,11 @@ impl ManagedCertificate {
         );
         // The Secret may not exist yet: no delta names it.
         rotation.context().queue.add(secret);
-        tokio::join!(rotation.run(shutdown.clone()), bundle.run(shutdown));
+        tokio::select! {
+            ((), ()) = async { tokio::join!(rotation.run(shutdown.clone()), bundle.run(shutdown)) } => Ok(()),
+            // Without an informer a change would go unnoticed.
+            failure = informers.failed() => Err(failure),
+        }
     }
 }
 
@@ -153,8 +159,16 @@ struct Rotation {
     lifetimes: Lifetimes,
     served: ServedCertificate,
     targets: Vec<CaTarget>,
+    /// The certificates that were served last: API servers trust them, so that a deleted Secret gets them again.
+    last: Mutex<Option<Material>>,
     /// The targets of the CA bundle that have to be written.
     bundle: WorkQueue<CaTarget>,
+}
+
+impl Rotation {
+    fn last(&self) -> MutexGuard<'_, Option<Material>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The Secret as it was read, and the configuration that decides about it.
@@ -173,7 +187,7 @@ impl Reconciler for Rotation {
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let secret: Option<Secret> = self.shared.objects().get(&key.name).await?;
         let (precondition, material) = match secret {
-            None => (None, None),
+            None => (None, self.last().clone()),
             Some(Secret { metadata, data }) => match Material::of_secret(&data) {
                 Ok(material) => (Some(metadata), Some(material)),
                 Err(Missing::Unusable) => (Some(metadata), None),
@@ -190,8 +204,11 @@ impl Reconciler for Rotation {
     }
 
     fn decide(observed: &Observed, now: Timestamp) -> Step {
-        let Observed { material, names, lifetimes, .. } = observed;
-        Material::decide(material.as_ref(), names, lifetimes, SystemTime::from(now))
+        let Observed { precondition, material, names, lifetimes } = observed;
+        match Material::decide(material.as_ref(), names, lifetimes, SystemTime::from(now)) {
+            Step::Serve { .. } if precondition.is_none() => Step::Restore,
+            step => step,
+        }
     }
 
     async fn execute(
@@ -213,11 +230,12 @@ impl Reconciler for Rotation {
             None => {
                 if let Some(material) = &material {
                     self.served.set(&material.serving).map_err(Error::other)?;
+                    *self.last() = Some(material.clone());
                 }
                 self.targets.iter().for_each(|target| self.bundle.add(target.clone()));
                 let until = match step {
                     Step::Serve { until } => until.duration_since(now).unwrap_or_default(),
-                    Step::AddCa { .. } | Step::Issue => Duration::ZERO,
+                    Step::AddCa { .. } | Step::Issue | Step::Restore => Duration::ZERO,
                 };
                 Ok(Outcome::RequeueAfter(until.min(LOOK_INTERVAL)))
             }

@@ -78,6 +78,8 @@ pub(super) enum Step {
     AddCa { issues: bool },
     /// Issue a serving certificate by the newest CA.
     Issue,
+    /// Create the Secret again with the certificates that it had.
+    Restore,
 }
 
 impl Material {
@@ -152,6 +154,7 @@ impl Material {
         };
         match (step, this) {
             (Step::Serve { .. }, _) => Ok(None),
+            (Step::Restore, present) => Ok(present.cloned()),
             (Step::Issue, Some(present)) => {
                 let ca = Identity { certificate: present.cas[0].clone(), key: present.ca_key.clone() };
                 let cas = unexpired(&present.cas, now);

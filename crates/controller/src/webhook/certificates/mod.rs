@@ -21,6 +21,7 @@ use process::pki::{Identity, expires_at};
 use process::reload::{self, Content, NamedFile, Reloader};
 use process::tls::{self, ClientCaVerifier, ServingCertificate};
 use serde_json::{Value, json};
+use tasks::TaskFailure;
 use thiserror::Error;
 use tokio::sync::watch;
 
@@ -40,12 +41,15 @@ pub fn inject_ca_from(manifest: &mut Value, namespace: &str, certificate: &str) 
     }
 }
 
-/// A certificate that cannot be served.
+/// A certificate that cannot be served or looked after.
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// The files of a folder cannot be read or used.
     #[error(transparent)]
     Folder(#[from] reload::Error),
+    /// An informer panicked: the certificate would no longer be looked after.
+    #[error(transparent)]
+    Informer(#[from] TaskFailure),
 }
 
 /// The source of a webhook server's certificate.
@@ -79,10 +83,7 @@ impl CertificateSource {
     /// Looks after the certificate until a stop is requested.
     pub(super) async fn keep(self, shutdown: Shutdown) -> Result<(), CertificateError> {
         match self {
-            Self::Managed(managed) => {
-                managed.keep(shutdown).await;
-                Ok(())
-            }
+            Self::Managed(managed) => Ok(managed.keep(shutdown).await?),
             Self::Folder(folder) => folder.keep(shutdown).await,
         }
     }

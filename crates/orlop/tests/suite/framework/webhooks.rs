@@ -14,6 +14,7 @@ use controller::{
         certificates::{CaTarget, FolderCertificate, Lifetimes, ManagedCertificate},
     },
 };
+use kube::api::DeleteParams;
 use process::{
     Shutdown,
     pki::{self, Identity},
@@ -187,6 +188,11 @@ pub async fn replicas_share_a_certificate_and_keep_its_bundle_in_the_configurati
         until("the bundle is right again", async || bundle(&bed, &VALIDATING).await == shared["ca.crt"])
             .await;
         until("and the webhook is called again", async || is_denied(&bed).await).await;
+
+        bed.objects(&SECRETS).delete(SECRET, &DeleteParams::default()).await.unwrap();
+        until("the Secret is back", async || secret(&bed).await.is_some()).await;
+        assert_eq!(secret(&bed).await.unwrap(), shared, "with the certificates that it had");
+        assert!(is_denied(&bed).await);
         shutdown.request();
     };
     let (first, second, ()) = tokio::join!(first, second, test);
