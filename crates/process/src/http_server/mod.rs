@@ -53,6 +53,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// The time until the head of the first request, with the TLS handshake.
     pub header_timeout: Duration,
+    /// The time in which a body has to arrive.
+    pub body_timeout: Duration,
     /// The time of a whole request, with its body.
     pub request_timeout: Duration,
     /// The time that a connection may be without a request.
@@ -66,6 +68,7 @@ impl Default for Limits {
             requests: 64,
             body_bytes: 128 << 20,
             header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
         }
@@ -222,18 +225,16 @@ impl<H: Handler> Shared<H> {
         let expected = size.upper().map_or(most, |upper| usize::try_from(upper).unwrap_or(most).min(most));
         let kib = expected.div_ceil(KIB).min(self.limits.body_bytes / KIB);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-        let room = async { (self.requests.acquire().await, self.body_kib.acquire_many(kib).await) };
-        let Ok(_held) = timeout(self.limits.request_timeout / 4, room).await else {
-            let mut busy =
-                text(StatusCode::SERVICE_UNAVAILABLE, "too many requests, please try again later\n");
-            busy.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            return Err(busy);
+        let patience = self.limits.request_timeout / 4;
+        let Ok(_room) = timeout(patience, self.body_kib.acquire_many(kib)).await else { return Err(busy()) };
+        let body = match timeout(self.limits.body_timeout, Limited::new(body, most).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large(most)),
+            Ok(Err(_)) => return Err(text(StatusCode::BAD_REQUEST, "the request body cannot be read\n")),
+            Err(_) => return Err(text(StatusCode::REQUEST_TIMEOUT, "the request body took too long\n")),
         };
-        let body = match Limited::new(body, most).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Err(too_large(most)),
-            Err(_) => return Err(text(StatusCode::BAD_REQUEST, "the request body cannot be read\n")),
-        };
+        // Taken behind the body, so that a slow client keeps no handler waiting.
+        let Ok(_turn) = timeout(patience, self.requests.acquire()).await else { return Err(busy()) };
         let path = head.uri.path().to_owned();
         let handled = AssertUnwindSafe(self.handler.handle(Request::from_parts(head, body))).catch_unwind();
         handled.await.map_err(|_| {
@@ -241,6 +242,12 @@ impl<H: Handler> Shared<H> {
             text(StatusCode::INTERNAL_SERVER_ERROR, "internal server error\n")
         })
     }
+}
+
+fn busy() -> Response<Bytes> {
+    let mut busy = text(StatusCode::SERVICE_UNAVAILABLE, "too many requests, please try again later\n");
+    busy.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    busy
 }
 
 fn too_large(most: usize) -> Response<Bytes> {

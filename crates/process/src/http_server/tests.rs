@@ -120,6 +120,16 @@ async fn a_client_that_sends_nothing_is_cut_off() {
 }
 
 #[tokio::test]
+async fn a_body_that_does_not_arrive_keeps_no_other_request_waiting() {
+    let limits = Limits { requests: 1, body_timeout: Duration::from_millis(300), ..Limits::default() };
+    let server = start(limits).await;
+    let head = "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 9\r\n\r\nhalf";
+    let (slow, other) =
+        tokio::join!(exchange(server.address, head), exchange(server.address, post("/", "x")));
+    assert_eq!((status(&slow), status(&other)), ("408", "201"), "{slow} {other}");
+}
+
+#[tokio::test]
 async fn a_stop_lets_open_requests_end_and_takes_no_new_ones() {
     let mut server = start(Limits::default()).await;
     let (address, shutdown) = (server.address, server.shutdown.clone());

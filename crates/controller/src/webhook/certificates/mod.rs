@@ -4,8 +4,8 @@
 //! the CA bundle into webhook configurations and CRDs. A new CA is in the bundle for a while before a certificate of it is served, and the old
 //! one stays in it until it expires, so that the API server trusts every replica at all times.
 //!
-//! [`FolderCertificate`] serves `tls.crt` and `tls.key` of a folder, and loads them again when they change. Its CA bundle is the business of
-//! the writer of the files: for cert-manager, annotate the configuration with [`inject_ca_from`].
+//! [`FolderCertificate`] serves `tls.crt` and `tls.key` of a folder, and loads them again when they change. The writer of the files provides the
+//! CA bundle, too: cert-manager does so for configurations with the annotation of [`inject_ca_from`].
 
 mod ca_bundle;
 mod managed;
