@@ -1,5 +1,5 @@
-//! A whole program: a kind of its own, a controller, a webhook, leader election, health checks and metrics. It greets everyone who has a
-//! Greeting.
+//! A whole program: a kind of its own, a controller, a webhook, leader election, health checks and metrics. Its controller writes a greeting into
+//! the status of each Greeting.
 
 use std::error::Error;
 
@@ -82,7 +82,7 @@ enum Step {
     Greet(Vec<Condition>),
 }
 
-/// Greets everyone who has a Greeting.
+/// Writes a greeting into the status of each Greeting.
 struct Greeter {
     client: Client,
     recorder: Recorder,

@@ -131,7 +131,7 @@ impl CrdInstaller {
     /// Creates or upgrades CRDs, and waits until all of them are usable.
     ///
     /// # Errors
-    /// [`CrdError`] of the first CRD that cannot be installed. The others may have been.
+    /// [`CrdError`] of the first CRD that cannot be installed. The other CRDs may have been installed.
     pub async fn install(&self, crds: &[impl Serialize]) -> Result<(), CrdError> {
         let manifests: Vec<Manifest> =
             crds.iter().map(|crd| Manifest::new(crd, self.revision)).collect::<Result<_, _>>()?;

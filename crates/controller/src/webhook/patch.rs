@@ -146,7 +146,7 @@ pub(super) fn carry_over(whole: &Value, before: &Value, after: &Value) -> Value 
             let Alignment { prefix, suffix } = align(before, after);
             let (old, new) = (prefix..before.len() - suffix, prefix..after.len() - suffix);
             let mut changed = whole[..prefix].to_vec();
-            // Of a list that became longer or shorter nobody knows which element was which.
+            // The elements of a list that became longer or shorter cannot be matched.
             match old.len() == new.len() {
                 true => changed.extend(old.map(|at| carry_over(&whole[at], &before[at], &after[at]))),
                 false => changed.extend_from_slice(&after[new]),

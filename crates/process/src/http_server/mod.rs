@@ -37,8 +37,9 @@ use crate::Shutdown;
 
 /// The wait before the next connection is accepted when the operating system refuses one.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
-/// The time that open requests have to end when a stop is requested.
+/// The time that open requests have to end when a stop is requested. With the time to close connections it is less than a supervisor waits.
 const GRACE: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The unit in which the memory of bodies is counted.
 const KIB: usize = 1024;
 
@@ -136,7 +137,7 @@ pub async fn serve<H: Handler>(
         }
     }
     drop(listener);
-    let _ = timeout(2 * GRACE, async { while connections.join_next().await.is_some() {} }).await;
+    let _ = timeout(GRACE + CLOSE_TIMEOUT, async { while connections.join_next().await.is_some() {} }).await;
 }
 
 /// The state that all connections share.

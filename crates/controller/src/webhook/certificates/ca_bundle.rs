@@ -83,7 +83,7 @@ pub(super) struct CaBundle {
 }
 
 impl CaBundle {
-    /// A controller that also writes a target when somebody else has changed it.
+    /// A controller that also writes a target after another client has changed it.
     pub(super) fn controller(
         client: Client,
         shared: Arc<SharedSecret>,
@@ -141,7 +141,7 @@ impl Reconciler for CaBundle {
                         bundle,
                         names,
                     );
-                    // The index is that of this webhook only as long as nobody has changed the list.
+                    // A concurrent change of the list may have moved the webhook to another index.
                     let test = PatchOperation::Test {
                         path: format!("/webhooks/{index}/name"),
                         value: webhook["name"].clone(),

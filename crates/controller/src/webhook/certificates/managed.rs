@@ -62,8 +62,8 @@ impl ManagedCertificate {
         self
     }
 
-    /// Writes the CA bundle into a webhook configuration or a CRD, where it calls one of the certificate's names, and writes it again when
-    /// somebody changes it. Nothing else of the object is touched, and it may be created later.
+    /// Writes the CA bundle into a webhook configuration or a CRD, where it calls one of the certificate's names, and writes it again
+    /// after another client has changed it. Nothing else of the object is touched, and the object may be created later.
     #[must_use]
     pub fn inject_into(mut self, target: CaTarget) -> Self {
         self.targets.push(target);
