@@ -8,6 +8,7 @@ use kube::api::{ApiResource, DeleteParams, GetParams, ListParams, Patch, PatchPa
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::webhook::PatchOperation;
 use crate::{Apply, Error, Result};
 
 /// The number of objects on a page.
@@ -224,6 +225,17 @@ impl Objects {
     ) -> Result<T> {
         let (how, patch) = (PatchParams::default(), Patch::Merge(patch));
         self.send(self.requests.patch_subresource(subresource, name, &how, &patch)?).await
+    }
+
+    /// Changes an object by a JSON patch; its `test` operations are preconditions.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub async fn json_patch<T: DeserializeOwned>(&self, name: &str, patch: &[PatchOperation]) -> Result<T> {
+        let request = Request::patch(format!("{}/{name}", self.requests.url_path))
+            .header(http::header::CONTENT_TYPE, "application/json-patch+json")
+            .body(serde_json::to_vec(patch)?);
+        self.send(request.map_err(Error::other)?).await
     }
 
     /// Server-side apply.

@@ -1,7 +1,4 @@
-//! The controller framework against a server over the network: a controller through the life of an object, informers that list,
-//! applies, events and leaders.
-//!
-//! `FRAMEWORK_KUBECONFIG=FILE cargo test -p orlop --test suite framework` runs them against another server, such as a kube-apiserver.
+//! A controller through the life of an object, informers that list, applies, events and leaders.
 
 use std::{
     collections::BTreeMap,
@@ -14,13 +11,13 @@ use std::{
 };
 
 use controller::{
-    Apply, Cache, Context, Controller, Error, ListWatch, ObjectKey, Objects, Outcome, Reconciler,
-    ResourceKind, Result, SharedInformers,
+    Apply, Cache, Context, Controller, Error, ListWatch, ObjectKey, Objects, Outcome, Reconciler, Result,
+    SharedInformers,
     conditions::{self, ConditionStatus},
     discovery::Resolver,
     events::{Recorder, Reference},
     finalizers::{self, Stage},
-    leader::{self, Epoch, Lease, Timing},
+    leader::{self, Epoch, Leadership, Lease, Timing},
     owners,
 };
 use futures::future::BoxFuture;
@@ -31,67 +28,11 @@ use kube::{Client, api::DeleteParams, api::GroupVersionKind, api::ListParams, cl
 use process::Shutdown;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::{
-    kube_rs,
-    server::{PATIENCE, Server},
-};
-
-const CONFIG_MAPS: ResourceKind =
-    ResourceKind { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
-const CRDS: ResourceKind = ResourceKind {
-    group: "apiextensions.k8s.io",
-    version: "v1",
-    kind: "CustomResourceDefinition",
-    plural: "customresourcedefinitions",
-};
-const EVENTS: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Event", plural: "events" };
-const NAMESPACES: ResourceKind =
-    ResourceKind { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
-
-/// A server, and a namespace of the test's own.
-struct Bed {
-    client: Client,
-    namespace: String,
-    _server: Option<(Server, TempDir)>,
-}
-
-impl Bed {
-    async fn new(namespace: &str) -> Self {
-        let (client, server) = match std::env::var("FRAMEWORK_KUBECONFIG") {
-            Ok(file) => (kube_rs::client_of(file.as_ref()).await, None),
-            Err(_) => {
-                let folder = tempfile::tempdir().expect("a temporary folder can be made");
-                let server = Server::start("serve", &folder.path().join("data"), &[]).await;
-                (kube_rs::client(&server).await, Some((server, folder)))
-            }
-        };
-        let made = json!({"metadata": {"generateName": format!("{namespace}-")}});
-        let made: Value = Objects::new(&client, &NAMESPACES.resource(), None)
-            .create(&made)
-            .await
-            .expect("the namespace is created");
-        let namespace = made["metadata"]["name"].as_str().expect("the server named it").to_owned();
-        Self { client, namespace, _server: server }
-    }
-
-    fn objects(&self, kind: &ResourceKind) -> Objects {
-        Objects::new(&self.client, &kind.resource(), Some(&self.namespace))
-    }
-}
-
-/// Waits until a condition holds.
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let waiting = async {
-        while !holds().await {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
-}
+use super::{Bed, CONFIG_MAPS, CRDS, EVENTS, LEASES, until};
+use crate::server::PATIENCE;
 
 const FINALIZER: &str = "sea.example.com/harbour";
 
@@ -226,9 +167,7 @@ async fn create_crd(bed: &Bed) -> GroupVersionKind {
     GroupVersionKind::gvk(&group, "v1", "Ship")
 }
 
-#[tokio::test]
-async fn a_controller_reconciles_an_object_from_its_creation_to_its_end() {
-    let bed = Bed::new("life").await;
+pub async fn a_controller_reconciles_an_object_from_its_creation_to_its_end(bed: Bed) {
     let resolver = Resolver::new(bed.client.clone());
     let unknown = GroupVersionKind::gvk("nowhere.example.com", "v1", "Ship");
     assert!(matches!(resolver.kind(&unknown).await, Err(Error::NoKindMatch { .. })));
@@ -273,7 +212,7 @@ async fn a_controller_reconciles_an_object_from_its_creation_to_its_end() {
         ships.delete("argo", &DeleteParams::default()).await.unwrap();
         until("the ship is gone", async || ship().await.is_none()).await;
         assert_eq!(clean_ups.load(Ordering::Relaxed), 1, "the clean-up is done once");
-        if bed._server.is_some() {
+        if bed.is_orlop() {
             let book = async || bed.objects(&CONFIG_MAPS).get::<Value>("argo-log").await.unwrap();
             until("the log book is collected", async || book().await.is_none()).await;
         }
@@ -333,9 +272,9 @@ impl Reconciler for Notes {
     }
 }
 
-#[tokio::test]
-async fn an_informer_falls_back_to_paged_lists_and_applies_selectors() {
-    let bed = Bed::new("pages").await;
+pub async fn an_informer_lists_pages_where_the_server_refuses_initial_events_and_selects_as_it_is_told(
+    bed: Bed,
+) {
     let maps = bed.objects(&CONFIG_MAPS);
     for number in 0..1100 {
         let labels = if number == 7 { json!({"odd": "yes"}) } else { json!({"pages": "yes"}) };
@@ -385,9 +324,7 @@ async fn an_informer_falls_back_to_paged_lists_and_applies_selectors() {
     tokio::join!(controller, work);
 }
 
-#[tokio::test]
-async fn an_apply_conflicts_unless_it_is_forced_and_a_dry_run_stores_nothing() {
-    let bed = Bed::new("apply").await;
+pub async fn an_apply_conflicts_unless_it_is_forced_and_a_dry_run_stores_nothing(bed: Bed) {
     let maps = bed.objects(&CONFIG_MAPS);
     let map = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
     maps.apply::<Value>("a", &Apply::new("one"), &map("1")).await.unwrap();
@@ -413,9 +350,7 @@ async fn an_apply_conflicts_unless_it_is_forced_and_a_dry_run_stores_nothing() {
     assert_eq!(stored().await, "2", "the first manager has lost the field");
 }
 
-#[tokio::test]
-async fn repeated_events_are_aggregated_into_one_object() {
-    let bed = Bed::new("events").await;
+pub async fn an_event_that_repeats_is_one_object_that_counts(bed: Bed) {
     let recorder = Recorder::new(bed.client.clone(), "harbour");
     let about = Reference { api_version: "v1", kind: "Pod", namespace: &bed.namespace, name: "p", uid: "u" };
     for _ in 0..3 {
@@ -441,9 +376,7 @@ async fn repeated_events_are_aggregated_into_one_object() {
     assert_eq!(list().await[0]["count"], 4, "an event that has expired is created again");
 }
 
-#[tokio::test]
-async fn every_leadership_has_a_greater_epoch_and_a_deposed_leader_is_refused() {
-    let bed = Bed::new("leaders").await;
+pub async fn every_leadership_has_a_greater_epoch_and_a_deposed_leader_is_refused(bed: Bed) {
     let seconds = Duration::from_secs;
     let timing = Timing::new(seconds(3), Duration::from_millis(2000), Duration::from_millis(500)).unwrap();
     let lease = |holder: &str| Lease {
@@ -455,16 +388,19 @@ async fn every_leadership_has_a_greater_epoch_and_a_deposed_leader_is_refused() 
     };
     let mut epochs: Vec<Epoch> = Vec::new();
     for holder in ["one", "two", "two"] {
-        let (shutdown, found) = (Shutdown::new(), Mutex::new(None));
+        let (shutdown, found, leadership) = (Shutdown::new(), Mutex::new(None), Leadership::default());
+        assert!(leadership.check().is_err(), "it is no candidate yet");
         let work = |term: leader::Term| {
+            assert_eq!((leadership.epoch(), leadership.check()), (Some(term.epoch), Ok(())));
             *found.lock().unwrap() = Some(term.epoch);
             shutdown.request();
             async move { term.stop.requested().await }
         };
-        timeout(PATIENCE, leader::lead(lease(holder), shutdown.clone(), work))
+        timeout(PATIENCE, leadership.lead(lease(holder), shutdown.clone(), work))
             .await
             .expect("it leads and stops")
             .expect("its informer runs");
+        assert_eq!(leadership.epoch(), None);
         epochs.extend(found.into_inner().unwrap());
     }
     assert_eq!(epochs.len(), 3);
@@ -472,9 +408,7 @@ async fn every_leadership_has_a_greater_epoch_and_a_deposed_leader_is_refused() 
     let mut annotations = BTreeMap::new();
     epochs[1].stamp(&mut annotations);
     assert_eq!([0, 1, 2].map(|leader| epochs[leader].check(&annotations).is_ok()), [false, true, true]);
-    let leases =
-        ResourceKind { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
-    let released: Value = bed.objects(&leases).get("harbour-master").await.unwrap().unwrap();
+    let released: Value = bed.objects(&LEASES).get("harbour-master").await.unwrap().unwrap();
     let holder = released["spec"]["holderIdentity"].as_str().unwrap_or_default();
     assert_eq!((holder, &released["spec"]["leaseTransitions"]), ("", &json!(2)));
 }
