@@ -11,9 +11,6 @@ use crate::registry::Object;
 /// The finalizer that keeps a CRD until its objects are deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// A condition: type, status, reason, message.
-type Condition<'a> = (&'a str, &'a str, &'a str, &'a str);
-
 /// Accepts the names of a CRD as far as no other CRD of its group has them, and sets the conditions. `others` are the
 /// accepted names of the other CRDs.
 pub(crate) fn set_names<'a>(crd: &mut Object, others: impl Iterator<Item = &'a Value>, now: &str) {
@@ -21,7 +18,7 @@ pub(crate) fn set_names<'a>(crd: &mut Object, others: impl Iterator<Item = &'a V
     let approval = kinds::approval_condition(crd);
     let status = map_mut(crd, "status");
     if let Some((state, reason, message)) = approval {
-        set(status, ("KubernetesAPIApprovalPolicyConformant", state, reason, &message), now);
+        set(status, "KubernetesAPIApprovalPolicyConformant", state, reason, &message, now);
     }
     let had = status.get("acceptedNames").cloned().unwrap_or_default();
     if wanted == had && !wanted.is_null() {
@@ -30,14 +27,14 @@ pub(crate) fn set_names<'a>(crd: &mut Object, others: impl Iterator<Item = &'a V
     let (accepted, conflict) = accept(&wanted, &had, &TakenNames::of(others));
     status.insert("acceptedNames".to_owned(), accepted);
     match &conflict {
-        Some((reason, message)) => set(status, ("NamesAccepted", "False", reason, message), now),
-        None => set(status, ("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now),
+        Some((reason, message)) => set(status, "NamesAccepted", "False", reason, message, now),
+        None => set(status, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
     }
     if conflict.is_none() && !is_condition_true(items(status, &["conditions"]), "Established") {
         let message = "the initial names have been accepted";
-        set(status, ("Established", "True", "InitialNamesAccepted", message), now);
+        set(status, "Established", "True", "InitialNamesAccepted", message, now);
     } else if condition(items(status, &["conditions"]), "Established").is_none() {
-        set(status, ("Established", "False", "NotAccepted", "not all names are accepted"), now);
+        set(status, "Established", "False", "NotAccepted", "not all names are accepted", now);
     }
 }
 
@@ -91,7 +88,7 @@ pub(crate) fn set_terminating(crd: &mut Object, termination: &Termination, now: 
         ),
         Termination::Completed => ("False", "InstanceDeletionCompleted", "removed all instances"),
     };
-    set(map_mut(crd, "status"), ("Terminating", state, reason, message), now);
+    set(map_mut(crd, "status"), "Terminating", state, reason, message, now);
 }
 
 /// The names of other CRDs: of resources, and of kinds.
@@ -155,7 +152,7 @@ fn copy(to: &mut Map<String, Value>, from: &Value, key: &str) {
     };
 }
 
-fn set(status: &mut Object, (kind, state, reason, message): Condition<'_>, now: &str) {
+fn set(status: &mut Object, kind: &str, state: &str, reason: &str, message: &str, now: &str) {
     let condition = json!({
         "type": kind, "status": state, "lastTransitionTime": now, "reason": reason, "message": message,
     });

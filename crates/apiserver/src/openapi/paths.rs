@@ -16,44 +16,70 @@ const PATCHES: [&str; 4] = [
     "application/strategic-merge-patch+json",
 ];
 
-/// A parameter of query or path: name, type, description.
-type Parameter = (&'static str, &'static str, &'static str);
+/// A parameter of query or path.
+#[derive(Clone, Copy)]
+struct Parameter {
+    name: &'static str,
+    kind: &'static str,
+    description: &'static str,
+}
 
-const DRY_RUN: Parameter = ("dryRun", "string", "`All`: check everything, change nothing.");
-const FIELD_MANAGER: Parameter = ("fieldManager", "string", "Who makes the change.");
-const FIELD_VALIDATION: Parameter = (
+impl Parameter {
+    const fn new(name: &'static str, kind: &'static str, description: &'static str) -> Self {
+        Self { name, kind, description }
+    }
+}
+
+const DRY_RUN: Parameter = Parameter::new("dryRun", "string", "`All`: check everything, change nothing.");
+const FIELD_MANAGER: Parameter = Parameter::new("fieldManager", "string", "The name of the field manager.");
+const FIELD_VALIDATION: Parameter = Parameter::new(
     "fieldValidation",
     "string",
-    "What becomes of unknown and doubled fields: `Ignore`, `Warn` or `Strict`.",
+    "The treatment of unknown and duplicate fields: `Ignore`, `Warn` or `Strict`.",
 );
-const FORCE: Parameter = ("force", "boolean", "Whether apply takes fields from other managers.");
-const PRETTY: Parameter = ("pretty", "string", "Whether JSON is indented.");
+const FORCE: Parameter =
+    Parameter::new("force", "boolean", "Whether apply takes fields from other managers.");
+const PRETTY: Parameter = Parameter::new("pretty", "string", "Whether JSON is indented.");
 const OF_WRITES: [Parameter; 3] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
 const OF_PATCHES: [Parameter; 4] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE];
-const GRACE: Parameter = ("gracePeriodSeconds", "integer", "How long the object has before it goes.");
-const IGNORE_ERRORS: Parameter = (
+const GRACE: Parameter = Parameter::new(
+    "gracePeriodSeconds",
+    "integer",
+    "The grace period in seconds before the object is deleted.",
+);
+const IGNORE_ERRORS: Parameter = Parameter::new(
     "ignoreStoreReadErrorWithClusterBreakingPotential",
     "boolean",
-    "Whether an object that cannot be read is deleted all the same.",
+    "Whether an object that cannot be decoded is deleted anyway.",
 );
-const ORPHAN: Parameter = ("orphanDependents", "boolean", "Old form of propagationPolicy.");
-const PROPAGATION: Parameter =
-    ("propagationPolicy", "string", "What becomes of dependents: `Orphan`, `Background` or `Foreground`.");
+const ORPHAN: Parameter =
+    Parameter::new("orphanDependents", "boolean", "Deprecated form of propagationPolicy.");
+const PROPAGATION: Parameter = Parameter::new(
+    "propagationPolicy",
+    "string",
+    "The treatment of dependents: `Orphan`, `Background` or `Foreground`.",
+);
 const OF_DELETIONS: [Parameter; 5] = [DRY_RUN, GRACE, IGNORE_ERRORS, ORPHAN, PROPAGATION];
-const BOOKMARKS: Parameter = ("allowWatchBookmarks", "boolean", "Whether a watch has bookmarks.");
-const CONTINUE: Parameter = ("continue", "string", "The token of the page before.");
+const BOOKMARKS: Parameter =
+    Parameter::new("allowWatchBookmarks", "boolean", "Whether a watch has bookmarks.");
+const CONTINUE: Parameter = Parameter::new("continue", "string", "The continue token of the previous page.");
 const FIELDS: Parameter =
-    ("fieldSelector", "string", "Restricts the list of returned objects by their fields.");
+    Parameter::new("fieldSelector", "string", "Restricts the list of returned objects by their fields.");
 const LABELS: Parameter =
-    ("labelSelector", "string", "Restricts the list of returned objects by their labels.");
-const LIMIT: Parameter = ("limit", "integer", "The most objects of a page.");
-const VERSION: Parameter = ("resourceVersion", "string", "Which state is read.");
-const MATCH: Parameter =
-    ("resourceVersionMatch", "string", "How resourceVersion is meant: `Exact` or `NotOlderThan`.");
-const INITIAL: Parameter = ("sendInitialEvents", "boolean", "Whether a watch begins with what is there.");
-const TIMEOUT: Parameter = ("timeoutSeconds", "integer", "How long the answer may take.");
+    Parameter::new("labelSelector", "string", "Restricts the list of returned objects by their labels.");
+const LIMIT: Parameter = Parameter::new("limit", "integer", "The maximum number of objects per page.");
+const VERSION: Parameter = Parameter::new("resourceVersion", "string", "The resource version to read.");
+const MATCH: Parameter = Parameter::new(
+    "resourceVersionMatch",
+    "string",
+    "The meaning of resourceVersion: `Exact` or `NotOlderThan`.",
+);
+const INITIAL: Parameter =
+    Parameter::new("sendInitialEvents", "boolean", "Whether a watch begins with the existing objects.");
+const TIMEOUT: Parameter =
+    Parameter::new("timeoutSeconds", "integer", "The timeout of the request in seconds.");
 const WATCH: Parameter =
-    ("watch", "boolean", "Watch for changes to the described resources, without an end.");
+    Parameter::new("watch", "boolean", "Watch for changes to the described resources, without an end.");
 const OF_LISTS: [Parameter; 10] =
     [BOOKMARKS, CONTINUE, FIELDS, LABELS, LIMIT, VERSION, MATCH, INITIAL, TIMEOUT, WATCH];
 const OF_COLLECTIONS: [Parameter; 13] = [
@@ -297,10 +323,10 @@ impl<'d, 's> Paths<'d, 's> {
         let in_path =
             [("{name}", "name", "The name of the object."), ("{namespace}", "namespace", "Its namespace.")];
         let in_path = in_path.into_iter().filter(|(mark, ..)| path.contains(mark));
-        let in_path = in_path.map(|(_, name, text)| ((name, "string", text), true));
+        let in_path = in_path.map(|(_, name, text)| (Parameter::new(name, "string", text), true));
         let common = common.iter().chain([&PRETTY]).map(|parameter| (*parameter, false));
         let mut parameters: Vec<(Parameter, bool)> = in_path.chain(common).collect();
-        parameters.sort_by_key(|((name, ..), _)| *name);
+        parameters.sort_by_key(|(parameter, _)| parameter.name);
         let parameters = parameters.iter().map(|(parameter, in_path)| self.parameter(parameter, *in_path));
         item.insert("parameters".to_owned(), parameters.collect());
         self.paths.insert(path.to_owned(), self.definitions.form.path_item(&item.into()));
@@ -330,9 +356,10 @@ fn reading(
     }
 }
 
-fn written(dialect: Dialect, (name, kind, text): &Parameter, in_path: bool) -> Value {
+fn written(dialect: Dialect, parameter: &Parameter, in_path: bool) -> Value {
+    let Parameter { name, kind, description } = parameter;
     let location = if in_path { "path" } else { "query" };
-    let mut parameter = json!({"name": name, "in": location, "description": text});
+    let mut parameter = json!({"name": name, "in": location, "description": description});
     if in_path {
         parameter["required"] = true.into();
     }

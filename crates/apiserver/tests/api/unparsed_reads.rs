@@ -12,14 +12,19 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
 /// A value in the text of an object, and its replacement.
-type Spoilt<'a> = (&'a str, &'a str);
+#[derive(Clone, Copy)]
+struct Corruption<'a> {
+    value: &'a str,
+    replacement: &'a str,
+}
 
 /// Corrupts an object in the store, and returns its revisions before and after.
-async fn spoil(client: &Client, key: &ObjectKey, (value, nonsense): Spoilt<'_>) -> [u64; 2] {
+async fn corrupt(client: &Client, key: &ObjectKey, corruption: Corruption<'_>) -> [u64; 2] {
+    let Corruption { value, replacement } = corruption;
     let stored = client.store.get(key, None).await.unwrap().unwrap();
     let text = String::from_utf8(stored.value.to_vec()).unwrap();
     assert!(text.contains(value), "{text}");
-    let text = text.replace(value, nonsense);
+    let text = text.replace(value, replacement);
     assert!(serde_json::from_str::<serde_json::Value>(&text).is_err());
     let mark = format!("\"resourceVersion\":\"{}\"", stored.revision);
     let (before, after) = text.split_once(&mark).unwrap();
@@ -38,11 +43,11 @@ async fn text(client: &Client, path: &str, accept: &str) -> String {
 }
 
 /// Corrupts an object and reads it in every way that need not parse it.
-async fn spoil_and_read(
+async fn corrupt_and_read(
     client: &Client,
     collection: &str,
     key: &ObjectKey,
-    spoilt: Spoilt<'_>,
+    corruption: Corruption<'_>,
     forms: &[&str],
 ) {
     let path = format!("{collection}/{}", key.name);
@@ -50,10 +55,10 @@ async fn spoil_and_read(
     for form in forms {
         expected.push(text(client, &path, form).await);
     }
-    let revisions = spoil(client, key, spoilt).await;
+    let revisions = corrupt(client, key, corruption).await;
     let [old, new] = revisions.map(|revision| format!("\"resourceVersion\":\"{revision}\""));
     for (form, expected) in forms.iter().zip(expected) {
-        let expected = expected.replace(&old, &new).replace(spoilt.0, spoilt.1);
+        let expected = expected.replace(&old, &new).replace(corruption.value, corruption.replacement);
         assert_eq!(text(client, &path, form).await, expected);
         let from = format!("{collection}?watch=true&resourceVersion={}", revisions[1] - 1);
         let event = client.watch_as(&from, form).await.line().await.unwrap();
@@ -79,9 +84,9 @@ async fn reads_of_whole_objects_and_of_their_metadata_never_parse_them() {
     {
         let key = ObjectKey::new(&Resource::new(group, plural), "default", name);
         // Metadata is cut out by the positions of values; a number that no parser accepts is one.
-        let number = (r#":"unparsed""#, ":1e999999");
-        spoil_and_read(&client, collection, &key, number, &["application/json", METADATA]).await;
-        let nonsense = (":1e999999", ":<<not JSON>>");
-        spoil_and_read(&client, collection, &key, nonsense, &["application/json"]).await;
+        let number = Corruption { value: r#":"unparsed""#, replacement: ":1e999999" };
+        corrupt_and_read(&client, collection, &key, number, &["application/json", METADATA]).await;
+        let nonsense = Corruption { value: ":1e999999", replacement: ":<<not JSON>>" };
+        corrupt_and_read(&client, collection, &key, nonsense, &["application/json"]).await;
     }
 }
