@@ -1,16 +1,14 @@
 //! The cost of all default admission plugins for a new Pod, compared with a server without plugins.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use apiserver::ApiServer;
 use apiserver::admission::Switches;
-use apiserver::auth::{Connection, Identity};
+use apiserver::auth::Connection;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
-use store::{Metrics, Options, Store};
+use server::{Config, loopback};
 
 use crate::figure::{Figure, Goal, Unit, show};
 use crate::objects::{NAMESPACE, pod_json};
@@ -30,18 +28,18 @@ pub async fn run(report: &mut Report) {
 }
 
 struct Server {
-    api: ApiServer,
+    server: server::Server,
     admin: Connection,
 }
 
 impl Server {
     async fn start(plugins: Switches) -> Result<Self> {
-        let engine = Arc::new(store::sqlite::Sqlite::in_memory()?);
-        let store = Store::open(engine, Options::default(), &Metrics::unregistered()).await?;
-        let api = ApiServer::builder(store).admission_plugins(plugins).build().await?;
-        api.ready().await;
-        let admin = Identity::authenticated("bench", ["system:masters".to_owned()]);
-        let server = Self { api, admin: Connection::InProcess(admin) };
+        // Without controllers: their requests would share the processor with the measured ones.
+        let config = Config { plugins, controllers: None, event_ttl: Duration::ZERO, ..Config::in_memory() };
+        let server = server::Server::start(config).await?;
+        server.ready().await;
+        let admin = Connection::InProcess(loopback::administrator());
+        let server = Self { server, admin };
         let namespace = format!("{{\"metadata\":{{\"name\":\"{NAMESPACE}\"}}}}");
         server.post("/api/v1/namespaces", namespace.into()).await?;
         let account = Bytes::from_static(b"{\"metadata\":{\"name\":\"default\"}}");
@@ -52,7 +50,7 @@ impl Server {
     async fn post(&self, path: &str, body: Bytes) -> Result<()> {
         let request = Request::post(path).header("content-type", "application/json");
         let request = request.body(Full::new(body)).context("a request")?;
-        let answer = self.api.answer(&self.admin, request).await;
+        let answer = self.server.api().answer(&self.admin, request).await;
         let code = answer.status();
         let body = answer.into_body().collect().await.context("an answer")?.to_bytes();
         ensure!(code == 201, "{path}: {code} {}", String::from_utf8_lossy(&body));

@@ -136,7 +136,8 @@ impl CrdInstaller {
         let manifests: Vec<Manifest> =
             crds.iter().map(|crd| Manifest::new(crd, self.revision)).collect::<Result<_, _>>()?;
         let end = Instant::now() + self.timeout;
-        let installed = stream::iter(&manifests).map(|crd| self.install_one(crd, end));
+        // Owned manifests: a closure over references would make the future of `install` unfit for a task.
+        let installed = stream::iter(manifests).map(|crd| async move { self.install_one(&crd, end).await });
         installed.buffer_unordered(AT_ONCE).try_collect().await
     }
 

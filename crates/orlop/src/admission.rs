@@ -7,8 +7,7 @@ use anyhow::{Result, anyhow};
 use apiserver::admission::Switches;
 use kinds::admission::configuration::AdmissionConfiguration;
 
-/// Reads the file, for the plugins that are on; the default configuration where no file is given. Files that it names are found
-/// beside it.
+/// Reads the file for the plugins that are on; without a file the default configuration. Relative paths in it start at its folder.
 pub(crate) fn read_configuration(path: Option<&Path>, plugins: &Switches) -> Result<AdmissionConfiguration> {
     let Some(path) = path else { return Ok(AdmissionConfiguration::default()) };
     let failed = |problem: String| anyhow!("failed to apply admission: {problem}");

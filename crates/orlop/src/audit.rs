@@ -1,68 +1,60 @@
-//! The audit log, as the command line says it.
+//! The audit flags.
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use anyhow::{Context, Result, anyhow, bail};
-use apiserver::audit::{Audit, Log, Mode, Rotation};
+use anyhow::{Result, anyhow, bail};
+use apiserver::audit::{Mode, Rotation};
 use clap::Args;
 use kinds::audit::Policy;
+use server::AuditConfig;
 
-const LOGGED: &str = "What is written down";
+/// The help heading of these flags.
+const HEADING: &str = "Audit log";
 const FORMATS: [&str; 2] = ["legacy", "json"];
 
-/// What the API server takes about the audit log, by the names that kube-apiserver has for it.
+/// The audit flags, by kube-apiserver's names.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {
-    /// Write down who asks for what, as the policy in this file says: a Policy of audit.k8s.io/v1
-    #[arg(long, value_name = "FILE", requires = "audit_log_path", help_heading = LOGGED)]
+    /// Audit requests by the policy in this file, an audit.k8s.io/v1 Policy
+    #[arg(long, value_name = "FILE", requires = "audit_log_path", help_heading = HEADING)]
     pub(crate) audit_policy_file: Option<PathBuf>,
 
-    /// Write it into this file, or to the standard output: -
-    #[arg(long, value_name = "FILE", requires = "audit_policy_file", help_heading = LOGGED)]
+    /// Write audit events to this file; - for standard output
+    #[arg(long, value_name = "FILE", requires = "audit_policy_file", help_heading = HEADING)]
     pub(crate) audit_log_path: Option<PathBuf>,
 
-    /// Write it in this form, of which there is one: json
-    #[arg(long, value_name = "FORM", default_value = "json", help_heading = LOGGED)]
+    /// Format of audit events: json
+    #[arg(long, value_name = "FORM", default_value = "json", help_heading = HEADING)]
     pub(crate) audit_log_format: String,
 
-    /// Let responses wait until their events are written: blocking; also fail requests that cannot be logged: blocking-strict; or
-    /// let no response wait: batch
-    #[arg(long, value_name = "MODE", default_value = "blocking", help_heading = LOGGED)]
+    /// When events are written: before the response (blocking), before it and failing requests that cannot be logged
+    /// (blocking-strict), or in the background (batch)
+    #[arg(long, value_name = "MODE", default_value = "blocking", help_heading = HEADING)]
     pub(crate) audit_log_mode: String,
 
-    /// Begin another file after so many megabytes, 0 for 100
-    #[arg(long, value_name = "MEGABYTES", default_value_t = 0, help_heading = LOGGED)]
+    /// Rotate the file at this size in megabytes; 0 for 100
+    #[arg(long, value_name = "MEGABYTES", default_value_t = 0, help_heading = HEADING)]
     pub(crate) audit_log_maxsize: u64,
 
-    /// Keep so many old files, 0 for all
-    #[arg(long, value_name = "FILES", default_value_t = 0, help_heading = LOGGED)]
+    /// Number of rotated files to keep; 0 for all
+    #[arg(long, value_name = "FILES", default_value_t = 0, help_heading = HEADING)]
     pub(crate) audit_log_maxbackup: usize,
 
-    /// Keep old files for so many days, 0 for ever
-    #[arg(long, value_name = "DAYS", default_value_t = 0, help_heading = LOGGED)]
+    /// Days to keep rotated files; 0 for ever
+    #[arg(long, value_name = "DAYS", default_value_t = 0, help_heading = HEADING)]
     pub(crate) audit_log_maxage: u32,
 
-    /// Compress old files with gzip
-    #[arg(long, help_heading = LOGGED)]
+    /// Compress rotated files with gzip
+    #[arg(long, help_heading = HEADING)]
     pub(crate) audit_log_compress: bool,
 }
 
-/// An audit log that is asked for: what goes into it, and where it is.
-#[derive(Clone, Debug)]
-pub(crate) struct Auditing {
-    policy: Policy,
-    path: PathBuf,
-    rotation: Rotation,
-    mode: Mode,
-}
-
 impl AuditArgs {
-    /// The log, if both what and where is said.
-    pub(crate) fn auditing(&self) -> Result<Option<Auditing>> {
+    /// The audit log, if both policy and file are given.
+    pub(crate) fn config(&self) -> Result<Option<AuditConfig>> {
         let (Some(file), Some(path)) = (&self.audit_policy_file, &self.audit_log_path) else {
             return Ok(None);
         };
@@ -79,15 +71,15 @@ impl AuditArgs {
             days: self.audit_log_maxage,
             compress: self.audit_log_compress,
         };
-        Ok(Some(Auditing::new(file, path, rotation)?.with_mode(mode)))
+        Ok(Some(audit_config(file, path, rotation, mode)?))
     }
 }
 
-/// What is wrong with a form of the log: those that Kubernetes knows are one more than there are here.
+/// The problem with a log format. Kubernetes also has `legacy`, which is not supported.
 pub(crate) fn wrong_format(format: &str) -> Option<String> {
     match format {
         "json" => None,
-        "legacy" => Some("--audit-log-format legacy is not there: use json".to_owned()),
+        "legacy" => Some("--audit-log-format=legacy is not supported: use json".to_owned()),
         other => {
             let known = FORMATS.join(",");
             Some(format!("invalid audit log format {other}, allowed formats are {known:?}"))
@@ -102,31 +94,15 @@ pub(crate) fn wrong_mode(mode: &str) -> Option<String> {
     (!is_known).then(|| format!("invalid audit log mode {mode}, allowed modes are {known:?}"))
 }
 
-impl Auditing {
-    /// Reads the policy, in whose errors are the words of kube-apiserver.
-    pub(crate) fn new(file: &Path, path: &Path, rotation: Rotation) -> Result<Self> {
-        let shown = file.display();
-        let text = fs::read(file).map_err(|error| {
-            anyhow!("loading audit policy file: failed to read file path \"{shown}\": {error}")
-        })?;
-        let policy = Policy::read(&text)
-            .map_err(|problem| anyhow!("loading audit policy file: {problem}: from file {shown}"))?;
-        Ok(Self { policy, path: path.to_owned(), rotation, mode: Mode::default() })
-    }
-
-    /// The same log in another mode.
-    pub(crate) fn with_mode(self, mode: Mode) -> Self {
-        Self { mode, ..self }
-    }
-
-    /// Opens the log. Whoever stops the server flushes it.
-    pub(crate) fn open(&self) -> Result<(Audit, Arc<Log>)> {
-        self.policy.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        let log = Log::open(&self.path, self.rotation)
-            .with_context(|| format!("cannot write the audit log {}", self.path.display()))?;
-        let log = Arc::new(log.with_mode(self.mode));
-        Ok((Audit::new(self.policy.clone(), Arc::clone(&log)), log))
-    }
+/// Reads the policy file, with kube-apiserver's error messages.
+pub(crate) fn audit_config(file: &Path, path: &Path, rotation: Rotation, mode: Mode) -> Result<AuditConfig> {
+    let shown = file.display();
+    let text = fs::read(file).map_err(|error| {
+        anyhow!("loading audit policy file: failed to read file path \"{shown}\": {error}")
+    })?;
+    let policy = Policy::read(&text)
+        .map_err(|problem| anyhow!("loading audit policy file: {problem}: from file {shown}"))?;
+    Ok(AuditConfig { policy, path: path.to_owned(), rotation, mode })
 }
 
 #[cfg(test)]
@@ -134,9 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_told_in_the_words_of_kubernetes() {
+    fn an_unusable_policy_file_is_reported_in_kubernetes_words() {
         let read = |file: &Path| {
-            let read = Auditing::new(file, Path::new("-"), Rotation::default());
+            let read = audit_config(file, Path::new("-"), Rotation::default(), Mode::default());
             read.unwrap_err().to_string()
         };
         assert!(

@@ -1,4 +1,4 @@
-//! The command line as it is typed, with the help that teaches it.
+//! The command line and its help.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,78 +6,83 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use process::args::{DataArgs, ListenArgs, LogArgs, TelemetryArgs};
 
 use crate::{
-    access::AccessArgs, audit::AuditArgs, backup::BackupArgs, doctor::DoctorArgs, go_flags,
-    postgres::PostgresArgs, restore::RestoreArgs,
+    audit::AuditArgs,
+    auth::{self, AuthArgs},
+    backup::BackupArgs,
+    doctor::DoctorArgs,
+    go_flags,
+    postgres::PostgresArgs,
+    restore::RestoreArgs,
 };
 
-/// A Kubernetes control plane in one program, with all of its state in SQL
+/// A Kubernetes control plane in one binary, with its state in SQL
 #[derive(Debug, Parser)]
 #[command(name = "orlop", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) role: Role,
+    pub(crate) action: Action,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  orlop up                                  everything on this machine, in a folder of your own
+  orlop up                                  run a control plane on this machine
   orlop up --data ./try --listen 127.0.0.1:0
-                                            the same, in another folder and on any free port
+                                            the same, in another folder and on a free port
   orlop serve --postgres postgres://user@host/db
-                                            one of many API servers on one database
-  orlop backup nightly.tar                  database and keys in one file, while the server runs
+                                            run one of several API servers on one database
+  orlop backup nightly.tar                  back up database and keys of a running server
 
-Then, in another terminal, with the path that was printed:
+Then, in another terminal, with the printed path:
   export KUBECONFIG=~/.local/share/orlop/kubeconfig
   kubectl get namespaces";
 
-/// What this process is.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Role {
-    /// Run everything on one machine: the quickest way to a Kubernetes API
+pub(crate) enum Action {
+    /// Run a control plane on this machine: API server, controllers and roles
     ///
-    /// The first start makes a folder with an authority, certificates, a kubeconfig and a database; the next start
-    /// uses them again. Ctrl-C stops it; what was written stays.
+    /// The first start creates a CA, certificates, a kubeconfig and a database in the data folder; later starts reuse
+    /// them. Ctrl-C stops the server and keeps the data.
     #[command(after_help = UP_EXAMPLES)]
     Up(ServeArgs),
 
-    /// Run the API server alone
+    /// Run the API server and the controllers, without roles
     ///
-    /// It keeps nothing but certificates in its folder when the data is in PostgreSQL, so that many of them can serve
-    /// one database. Servers that share clients need the same authority and the same key for tokens: copy
-    /// DIR/pki/ca.crt, DIR/pki/ca.key and DIR/pki/sa.key from the first to the others before their first start.
+    /// With --postgres the data folder contains only certificates and keys, and several servers can share the database.
+    /// Servers that share clients need the same CA and the same token signing key: copy DIR/pki/ca.crt, DIR/pki/ca.key
+    /// and DIR/pki/sa.key from the first server to the others before their first start.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
 
-    /// Write the database and the keys of a server into one file, while the server runs
+    /// Back up the database and the keys of a running server into one file
     ///
-    /// The archive has every write that was acknowledged before it began. It holds the keys of the server: keep it as
-    /// safe as the server itself. A server on PostgreSQL is backed up with PostgreSQL's tools, see docs/backup.md.
+    /// The archive contains every write that was acknowledged before the backup began, and the keys of the server:
+    /// protect it like the server itself. Back up PostgreSQL with its own tools, see docs/backup.md.
     #[command(after_help = BACKUP_EXAMPLES)]
     Backup(BackupArgs),
 
-    /// Lay out a backup in a data directory, such that no client takes it for the state that it knows
+    /// Restore a backup into a data folder
     ///
-    /// The clock is advanced past every revision that clients of the lost server may have seen, and older revisions
-    /// expire: watches and lists from them get 410, and clients read everything anew.
+    /// The revision clock is advanced past every revision that clients of the lost server may have seen, and older
+    /// revisions expire: watches and lists from them get 410 (Expired), and clients list again.
     #[command(after_help = RESTORE_EXAMPLES)]
     Restore(RestoreArgs),
 
-    /// Check a database and the files beside it, without changing them
+    /// Check a database and the files of a server, without changing them
     ///
-    /// Says for each failure what to do; the exit code is 1 where there is any. A database file is checked while no
-    /// server runs on it, PostgreSQL at any time.
+    /// Prints a remedy for each failure, and exits with 1 if there is any. A database file is checked while no server
+    /// uses it, PostgreSQL at any time.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
 
-    /// Be kube-apiserver, with its flags: for tools that start one (a link of that name does the same)
+    /// Run as kube-apiserver, with its flags; a link named kube-apiserver does the same
     #[command(disable_help_flag = true)]
     KubeApiserver {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
     },
 
-    /// Be etcd, with its flags: what keeps the objects of that kube-apiserver
+    /// Run as etcd, with its flags: the store of that kube-apiserver
     #[command(disable_help_flag = true)]
     Etcd {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -87,15 +92,15 @@ pub(crate) enum Role {
 
 const BACKUP_EXAMPLES: &str = "\
 Examples:
-  orlop backup nightly.tar                  of the server in the usual folder
+  orlop backup nightly.tar                  the server in the default data folder
   orlop backup --data /var/lib/orlop /backup/orlop.tar
   orlop backup --kubeconfig admin.conf orlop.tar
-                                            of a server on another machine, without its keys";
+                                            a server on another machine, without its keys";
 
 const RESTORE_EXAMPLES: &str = "\
 Examples:
   orlop restore nightly.tar --data /var/lib/orlop
-  orlop restore nightly.tar --force         what is there is kept beside it
+  orlop restore nightly.tar --force         existing files are kept in DIR/replaced-TIME
   orlop restore --advance --postgres-file /etc/orlop/postgres
                                             after pg_restore or a point-in-time recovery";
 
@@ -117,7 +122,7 @@ Examples:
   orlop serve --postgres-file /etc/orlop/postgres --data /var/lib/orlop
   orlop serve --client-ca-file ca.crt --token-auth-file tokens.csv";
 
-/// What the API server takes.
+/// The flags of `up` and `serve`.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
@@ -129,85 +134,87 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) postgres: PostgresArgs,
 
-    /// What an acknowledged write in DIR/orlop.db survives
+    /// Failures that an acknowledged write in DIR/orlop.db survives
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, conflicts_with_all = ["postgres", "postgres_file"])]
     pub(crate) durability: DurabilityArg,
 
-    /// Trust client certificates of the CAs in this PEM file, too
+    /// Also accept client certificates signed by the CAs in this PEM file
     ///
-    /// The user is the certificate's CN, the groups are its Os. At least one of the CAs has to be valid. The file is reloaded
-    /// when it changes, as all files of CAs, tokens and keys are; one that cannot be used leaves the content before in use.
-    #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
+    /// The CN is the user, the Os are the groups. At least one CA has to be valid. All CA, token and key files are
+    /// reloaded when they change; if a changed file is invalid, the previous content stays in use.
+    #[arg(long, value_name = "FILE", help_heading = auth::HEADING)]
     pub(crate) client_ca_file: Option<PathBuf>,
 
-    /// Accept the bearer tokens in this file
+    /// Accept the static bearer tokens in this CSV file
     ///
-    /// One line for each, as Kubernetes has them: TOKEN,USER,UID or TOKEN,USER,UID,"GROUP1,GROUP2"
-    #[arg(long, value_name = "FILE", help_heading = "Who may connect")]
+    /// One token per line: TOKEN,USER,UID or TOKEN,USER,UID,"GROUP1,GROUP2"
+    #[arg(long, value_name = "FILE", help_heading = auth::HEADING)]
     pub(crate) token_auth_file: Option<PathBuf>,
 
-    /// Switch these admission plugins on, too
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
+    /// Admission plugins to enable in addition to the default ones
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Admission")]
     pub(crate) enable_admission_plugins: Vec<String>,
 
-    /// Switch these admission plugins off
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What may be written")]
+    /// Admission plugins to disable
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Admission")]
     pub(crate) disable_admission_plugins: Vec<String>,
 
-    /// Configure admission plugins by this file, an AdmissionConfiguration as Kubernetes has it
+    /// Configure admission plugins by this file, an apiserver.config.k8s.io/v1 AdmissionConfiguration
     ///
-    /// Pod Security standards, and credentials for webhooks by kubeConfigFile. Files that it names are found beside it.
-    #[arg(long, value_name = "FILE", help_heading = "What may be written")]
+    /// It configures Pod Security standards, and webhook credentials by kubeConfigFile. Relative paths in it start at
+    /// its folder.
+    #[arg(long, value_name = "FILE", help_heading = "Admission")]
     pub(crate) admission_control_config_file: Option<PathBuf>,
 
-    /// Run these controllers
+    /// Controllers to run
     ///
-    /// A list in which '*' stands for all of them, NAME switches one on and -NAME switches one off, as in
-    /// kube-controller-manager: --controllers='*,-namespace-controller', or --controllers='' for none.
+    /// As in kube-controller-manager: '*' means all, NAME enables and -NAME disables one controller, such as
+    /// --controllers='*,-namespace-controller'. --controllers='' runs none.
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         default_value = "*",
         allow_hyphen_values = true,
-        help_heading = "What is kept in order"
+        help_heading = "Controllers and retention"
     )]
     pub(crate) controllers: Vec<String>,
 
-    /// Delete Events so long after they were last written, 0 for never
+    /// Delete Events this long after their last update; 0 for never
     #[arg(
         long,
         value_name = "TIME",
         default_value = "1h",
         value_parser = go_flags::parse_duration,
-        help_heading = "What is kept in order"
+        help_heading = "Controllers and retention"
     )]
     pub(crate) event_ttl: Duration,
 
     /// Keep old revisions for this long, at least 10s
     ///
-    /// Watches that resume and lists that continue need them. History that takes more than 1 GiB is compacted earlier.
+    /// Watches resume and lists continue from them. History of more than 1 GiB is compacted earlier.
     #[arg(
         long,
         value_name = "TIME",
         default_value = "15m",
         value_parser = parse_history,
-        help_heading = "What is kept in order"
+        help_heading = "Controllers and retention"
     )]
     pub(crate) history: Duration,
 
-    /// Refuse tokens of Secrets that their account lists when they have not been used for so long, and delete them after as long again
+    /// Invalidate auto-generated service account token Secrets that were not used for this long; delete them after the
+    /// same period again
     #[arg(
         long,
         value_name = "TIME",
         default_value = "8760h",
         value_parser = go_flags::parse_duration,
-        help_heading = "What is kept in order"
+        help_heading = "Controllers and retention"
     )]
     pub(crate) legacy_service_account_token_clean_up_period: Duration,
 
     #[command(flatten)]
-    pub(crate) access: AccessArgs,
+    pub(crate) auth: AuthArgs,
 
     #[command(flatten)]
     pub(crate) audit: AuditArgs,
@@ -219,7 +226,7 @@ pub(crate) struct ServeArgs {
     pub(crate) telemetry: TelemetryArgs,
 }
 
-/// The shortest `--history`: a client has to come to the second page of a list.
+/// The minimum of `--history`: a client needs time for the next page of a list.
 const SHORTEST_HISTORY: Duration = Duration::from_secs(10);
 
 fn parse_history(text: &str) -> Result<Duration, String> {
@@ -235,10 +242,10 @@ fn parse_history(text: &str) -> Result<Duration, String> {
 /// The choices of `--durability`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum DurabilityArg {
-    /// A loss of power: each commit waits for the disk
+    /// Power loss: each commit waits for the disk
     #[default]
     Power,
-    /// The end of the process: faster, but a loss of power may take the last commits
+    /// Process crash: faster, but a power loss may lose the last commits
     Process,
 }
 
@@ -263,11 +270,11 @@ mod tests {
     }
 
     #[test]
-    fn history_is_kept_for_a_quarter_of_an_hour_unless_somebody_gives_a_time_that_makes_sense() {
+    fn history_is_kept_for_fifteen_minutes_unless_a_valid_time_is_given() {
         let history = |arguments: &[&str]| {
             let cli = Cli::try_parse_from(["orlop", "up"].iter().chain(arguments));
-            cli.map(|cli| match cli.role {
-                Role::Up(args) => args.history,
+            cli.map(|cli| match cli.action {
+                Action::Up(args) => args.history,
                 _ => panic!("this is up"),
             })
         };

@@ -1,163 +1,121 @@
-//! The command line after it was understood: the rest of the program sees nothing else of it.
+//! The flags of `up` and `serve`, validated: the rest of the program sees only the result.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::ffi::OsString;
 
 use anyhow::{Context, Result};
-use apiserver::{admission::Switches, auth::StaticToken};
-use cluster_controllers::CONTROLLERS;
-use controller::manager::Selection;
-use kinds::admission::configuration::AdmissionConfiguration;
+use apiserver::admission::Switches;
 use process::{
-    listen::ListenAddress,
     logging::LogConfig,
-    reload::{Current, NamedFile, Reloader, Updater},
+    reload::{NamedFile, Reloader, Updater},
     telemetry::Endpoint,
 };
-use store::Durability;
+use server::{Certificates, ClientCas, Config, Controllers, Listen, SigningKeySource, Storage, watch_bundle};
 
-use crate::{
-    access::Access,
-    admission::read_configuration,
-    audit::Auditing,
-    cli::ServeArgs,
-    controllers,
-    postgres::PostgresUrl,
-    tokens,
-    trust::{Trusted, watch_bundle},
-};
+use crate::{admission::read_configuration, cli::ServeArgs, tokens};
 
-/// Everything that a process was told.
+/// The configuration of `up` and `serve`.
 #[derive(Debug)]
-pub(crate) struct Config {
-    /// The folder for certificates, kubeconfig and an embedded database; absolute.
-    pub(crate) data: PathBuf,
-    pub(crate) listen: ListenAddress,
-    pub(crate) database: Database,
-    /// Warnings for the log at the start: settings that are understood but unsafe.
+pub(crate) struct ServeConfig {
+    pub(crate) server: Config,
+    /// Warnings for the log at the start: settings that are valid but unsafe or without effect.
     pub(crate) warnings: Vec<String>,
-    /// The CAs of clients: those of files, to which the server adds its own.
-    pub(crate) trust: Updater<Trusted>,
-    pub(crate) tokens: Current<Vec<StaticToken>>,
-    /// The reloader of the files that the arguments name.
-    pub(crate) files: Reloader,
-    /// Which admission plugins are on.
-    pub(crate) plugins: Switches,
-    /// How admission plugins are configured.
-    pub(crate) admission: AdmissionConfiguration,
-    /// Which controllers are on.
-    pub(crate) controllers: Selection,
-    /// How long old revisions are kept.
-    pub(crate) history: Duration,
-    /// How long events stay after they were last written; nothing for ever.
-    pub(crate) event_ttl: Duration,
-    /// How long a token that an account got by itself may be unused.
-    pub(crate) unused_tokens: Duration,
-    pub(crate) access: Access,
-    /// The audit log.
-    pub(crate) audit: Option<Auditing>,
     pub(crate) log: LogConfig,
     pub(crate) otlp_endpoint: Option<Endpoint>,
 }
 
-/// Where the objects are.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Database {
-    /// In this file, inside this process.
-    Sqlite { path: PathBuf, durability: Durability },
-    /// On a server, which others may use as well.
-    Postgres(PostgresUrl),
-}
-
-impl Config {
-    /// Checks the arguments and reads the files that they name. `environment` looks up a variable.
+impl ServeConfig {
+    /// Validates the flags, and reads the files that they name. `environment` looks up a variable.
     pub(crate) fn new(args: ServeArgs, environment: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let ServeArgs {
-            data,
-            listen,
-            postgres,
-            durability,
-            client_ca_file,
-            token_auth_file,
-            access,
-            log,
-            ..
-        } = args;
         let plugins = Switches::kubernetes()
             .with(&args.enable_admission_plugins, &args.disable_admission_plugins)
-            .context("the admission plugins cannot be switched so")?;
+            .context("invalid selection of admission plugins")?;
         let admission = read_configuration(args.admission_control_config_file.as_deref(), &plugins)?;
-        let controllers =
-            Selection::new(&args.controllers, CONTROLLERS, controllers::OWN).context("--controllers")?;
-        let postgres = postgres.given(&environment)?;
-        let data = data.folder(environment)?;
+        let mut controllers = Controllers::select(&args.controllers).context("--controllers")?;
+        controllers.unused_tokens = Some(args.legacy_service_account_token_clean_up_period);
+        let postgres = args.postgres.given(&environment)?;
+        let data = args.data.folder(environment)?;
         let data = std::path::absolute(&data).with_context(|| format!("{} is no folder", data.display()))?;
-        let (database, mut warnings) = match postgres {
+        let (storage, mut warnings) = match postgres {
             None => {
                 let path = data.join("orlop.db");
-                (Database::Sqlite { path, durability: durability.into() }, Vec::new())
+                (Storage::Sqlite { path, durability: args.durability.into() }, Vec::new())
             }
-            Some(given) => (Database::Postgres(given.address), given.warnings),
+            Some(given) => (Storage::Postgres(given.address), given.warnings),
         };
         warnings.extend(admission.warnings.iter().cloned());
-        let (mut files, trust) = (Reloader::default(), Updater::new(Trusted::default()).0);
-        if let Some(path) = client_ca_file {
+        let (mut files, client_cas) = (Reloader::default(), Updater::new(ClientCas::default()).0);
+        if let Some(path) = args.client_ca_file {
             let file = NamedFile { flag: "--client-ca-file", path };
-            watch_bundle(&mut files, file, &trust, |trusted| &mut trusted.clients)?;
+            watch_bundle(&mut files, file, &client_cas, |cas| &mut cas.clients)?;
         }
-        let tokens = tokens::follow(&mut files, token_auth_file)?;
-        let access = Access::new(access, &mut files, &trust)?;
-        Ok(Self {
-            data,
-            listen: listen.listen,
-            database,
-            warnings,
-            trust,
-            tokens,
+        let tokens = tokens::follow(&mut files, args.token_auth_file)?;
+        let mut auth = args.auth.config(&mut files, client_cas, tokens)?;
+        if matches!(auth.service_accounts.signing_key, SigningKeySource::Ephemeral) {
+            auth.service_accounts.signing_key = SigningKeySource::File(data.join("pki").join("sa.key"));
+        }
+        let server = Config {
+            storage,
+            store: store::Options::keeping(args.history),
+            listen: Some(Listen { address: args.listen.listen, advertise: None }),
+            certificates: Certificates::Folder(data),
+            auth,
             files,
-            controllers,
-            history: args.history,
-            event_ttl: args.event_ttl,
-            unused_tokens: args.legacy_service_account_token_clean_up_period,
-            access,
-            audit: args.audit.auditing()?,
-            log: log.config(),
             plugins,
             admission,
-            otlp_endpoint: args.telemetry.otlp_endpoint,
-        })
+            audit: args.audit.config()?,
+            controllers: Some(controllers),
+            event_ttl: args.event_ttl,
+            host: process::listen::host_name(),
+            ..Config::in_memory()
+        };
+        let otlp_endpoint = args.telemetry.otlp_endpoint;
+        Ok(Self { server, warnings, log: args.log.config(), otlp_endpoint })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use clap::Parser;
+    use server::PostgresUrl;
+    use store::Durability;
 
     use super::*;
-    use crate::cli::{Cli, Role};
+    use crate::cli::{Action, Cli};
+
+    fn configured(arguments: &[&str]) -> Result<ServeConfig> {
+        let cli = Cli::try_parse_from([&["orlop", "up"], arguments].concat())?;
+        let Action::Up(arguments) = cli.action else { panic!("this is `up`") };
+        ServeConfig::new(arguments, |_| Some("/home/me".into()))
+    }
 
     fn config(arguments: &[&str]) -> Result<Config> {
-        let cli = Cli::try_parse_from([&["orlop", "up"], arguments].concat())?;
-        let Role::Up(arguments) = cli.role else { panic!("this is `up`") };
-        Config::new(arguments, |_| Some("/home/me".into()))
+        Ok(configured(arguments)?.server)
     }
 
     #[test]
     fn the_database_is_a_file_in_the_data_folder_unless_a_server_is_given() {
         let embedded = config(&["--data", "/data"]).unwrap();
-        let path = "/data/orlop.db".into();
-        assert_eq!(embedded.database, Database::Sqlite { path, durability: Durability::Full });
+        let Storage::Sqlite { path, durability: Durability::Full } = embedded.storage else {
+            panic!("{:?}", embedded.storage)
+        };
+        assert_eq!(path, Path::new("/data/orlop.db"));
         let server = config(&["--postgres", "postgres://me:secret@db/x"]).unwrap();
         let url = "postgres://me:secret@db/x".to_owned();
         let passfile = Some("/home/me".into());
-        assert_eq!(server.database, Database::Postgres(PostgresUrl { url, passfile }));
         assert!(!format!("{server:?}").contains("secret"));
+        let Storage::Postgres(address) = server.storage else { panic!("{:?}", server.storage) };
+        assert_eq!(address, PostgresUrl { url, passfile });
     }
 
     #[test]
     fn the_data_folder_is_absolute_as_the_kubeconfig_s_path_is_for_other_terminals() {
-        assert!(config(&["--data", "try"]).unwrap().data.is_absolute());
+        let Certificates::Folder(data) = config(&["--data", "try"]).unwrap().certificates else {
+            panic!("the certificates are in the data folder")
+        };
+        assert!(data.is_absolute());
     }
 
     #[test]
@@ -194,15 +152,16 @@ mod tests {
         let plugins = format!("[{{name: PodSecurity, configuration: {security}}}, {{name: EventRateLimit}}]");
         let kind = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration";
         fs::write(&path, format!("{kind}\nplugins: {plugins}\n")).unwrap();
-        let config = config(&[&flag]).unwrap();
-        assert_eq!(config.admission.pod_security.defaults.enforce.to_string(), "baseline:latest");
+        let config = configured(&[&flag]).unwrap();
+        assert_eq!(config.server.admission.pod_security.defaults.enforce.to_string(), "baseline:latest");
         assert_eq!(config.warnings.len(), 1, "EventRateLimit is not on");
     }
 
     #[test]
     fn controllers_are_switched_as_in_kubernetes_and_unknown_ones_refused() {
-        let is_on = |list| config(&[list]).unwrap().controllers.is_on("namespace-controller");
-        assert!(config(&[]).unwrap().controllers.is_on("namespace-controller"));
+        let selection = |arguments: &[&str]| config(arguments).unwrap().controllers.unwrap().selection;
+        let is_on = |list| selection(&[list]).is_on("namespace-controller");
+        assert!(selection(&[]).is_on("namespace-controller"));
         assert!(is_on("--controllers=namespace-controller"));
         assert!(!is_on("--controllers=*,-namespace-controller"));
         assert!(!is_on("--controllers=-namespace-controller"));

@@ -1,4 +1,4 @@
-//! `orlop doctor`: checks a database and the files beside it, and says what to do about each finding.
+//! `orlop doctor`: checks a database and the files of a server, and prints a remedy for each finding.
 
 use std::{
     ffi::OsString,
@@ -17,7 +17,7 @@ use store::doctor::{self, Finding, Report};
 
 use crate::{backup::archive::DATABASE, postgres::PostgresArgs};
 
-/// A certificate with less left should have been renewed by a server that runs.
+/// A running server renews certificates with less remaining lifetime than this.
 const SOON: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Arguments of `orlop doctor`.
@@ -30,7 +30,7 @@ pub(crate) struct DoctorArgs {
     postgres: PostgresArgs,
 }
 
-/// Runs all checks and prints their results: success where nothing was found.
+/// Runs all checks, and prints their results; success if there is no finding.
 pub(crate) async fn run(
     args: DoctorArgs,
     environment: impl Fn(&str) -> Option<OsString>,
@@ -75,7 +75,7 @@ fn shown(report: &mut Report) -> String {
     text
 }
 
-/// Modes of private files, and the ends of certificates.
+/// Checks the modes of private files and the expiry of certificates.
 fn of_files(data: &Path, now: SystemTime, report: &mut Report) {
     let private = [
         DATABASE,

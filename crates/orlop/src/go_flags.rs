@@ -1,4 +1,4 @@
-//! Command lines of programs that are written in Go: tables of flags, and what Go's parsers make of arguments.
+//! Command lines of Go programs: tables of flags, and parsers that behave like Go's.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -18,14 +18,14 @@ pub(crate) struct Flag {
     pub(crate) help: &'static str,
 }
 
-/// Flags that belong together, under a heading.
+/// A group of flags with a heading.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) title: &'static str,
     pub(crate) flags: &'static [Flag],
 }
 
-/// What a flag takes.
+/// The type of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Nothing, or `=true` or `=false`.
@@ -39,27 +39,27 @@ pub(crate) enum Kind {
     Time,
     /// An IP address.
     Address,
-    /// Texts with commas between; to kube-apiserver, a second flag adds to the first.
+    /// Texts separated by commas; in kube-apiserver a repeated flag adds to the list.
     List,
-    /// One text; a second flag adds another.
+    /// One text; a repeated flag adds another.
     Each,
-    /// KEY=VALUE with commas between; a second flag adds to the first.
+    /// KEY=VALUE separated by commas; a repeated flag adds to the list.
     Pairs,
 }
 
-/// What becomes of a flag.
+/// The effect of a flag in this program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
     /// It does what its help says.
     Honoured,
-    /// It tunes what needs no tuning here, for this reason: said in the log.
+    /// It has no effect, and needs none, for this reason: logged as information.
     Needless(&'static str),
-    /// It asks for something that is not there, as the second text says: warned about, unless it has the value of the first,
-    /// which asks for nothing.
+    /// It configures an unsupported feature, which the second text describes: logged as a warning, unless it has the default value,
+    /// which the first text is.
     Missing(&'static str, &'static str),
-    /// To start without what it asks for would be worse than not to start.
+    /// It configures an unsupported feature that is unsafe to ignore: the program does not start.
     Refused(&'static str),
-    /// It is on its way out of Kubernetes, which says so in these words.
+    /// It is deprecated in Kubernetes, with this text.
     Deprecated(&'static str),
 }
 
@@ -77,28 +77,28 @@ macro_rules! flags {
 }
 pub(crate) use flags;
 
-/// Whose parser to follow.
+/// The parser to imitate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// Kubernetes': two dashes, `-v` and `-h` with one, underscores count as dashes.
+    /// pflag, as in Kubernetes: two dashes, `-v` and `-h` with one, underscores count as dashes.
     Pflag,
-    /// Go's own: one dash or two.
+    /// Go's package flag: one dash or two.
     Standard,
 }
 
-/// What the arguments say.
+/// Parsed arguments.
 #[derive(Debug)]
 pub(crate) struct Given {
     values: Vec<(&'static Flag, String)>,
-    /// Whether help was asked for.
+    /// Whether help was requested.
     pub(crate) help: bool,
-    /// The value of `--version`, `true` where it has none.
+    /// The value of `--version`; `true` if it has none.
     pub(crate) version: Option<String>,
-    /// Words that are no flags. Empty ones, which scripts with unset variables pass, mean nothing.
+    /// Arguments that are not flags. Empty ones, which scripts with unset variables pass, are ignored.
     pub(crate) rest: Vec<String>,
 }
 
-/// Why arguments are no command line, in the words of Go's parsers.
+/// Invalid arguments, in the words of Go's parsers.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum BadArguments {
     #[error("unknown flag: --{0}")]
@@ -125,7 +125,7 @@ fn go_list(texts: &[String]) -> String {
     format!("[{}]", quoted.join(" "))
 }
 
-/// Reads arguments by a table. Values are checked; files are not opened.
+/// Parses arguments by a table. Values are validated; files are not opened.
 pub(crate) fn parse(
     table: &'static [Group],
     dialect: Dialect,
@@ -134,7 +134,7 @@ pub(crate) fn parse(
     let mut given = Given { values: Vec::new(), help: false, version: None, rest: Vec::new() };
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
-        // Go's own parser would stop here.
+        // Go's package flag stops here.
         if argument.is_empty() && dialect == Dialect::Standard {
             continue;
         }
@@ -174,8 +174,7 @@ pub(crate) fn parse(
     Ok(given)
 }
 
-/// Whether a flag that is given again adds to its values. Where it does not, the last value replaces the others; in Go's own parser it
-/// always does.
+/// Whether a repeated flag adds to its values. Otherwise the last value replaces the others, as always in Go's package flag.
 fn accumulates(kind: Kind, dialect: Dialect) -> bool {
     dialect == Dialect::Pflag && matches!(kind, Kind::List | Kind::Each | Kind::Pairs)
 }
@@ -184,7 +183,7 @@ fn find(table: &'static [Group], name: &str) -> Option<&'static Flag> {
     table.iter().flat_map(|group| group.flags).find(|flag| flag.name == name)
 }
 
-/// A flag's name and the value that is in the same argument; `None` for what is no flag.
+/// The name of a flag, and the value in the same argument; `None` if the argument is no flag.
 fn named(argument: &str, dialect: Dialect) -> Result<Option<(String, Option<String>)>, BadArguments> {
     let Some(body) = argument.strip_prefix('-').filter(|body| !body.is_empty()) else { return Ok(None) };
     let long = body.strip_prefix('-');
@@ -264,13 +263,13 @@ fn commas(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// A time as an argument: `1h2m3.5s`.
+/// Parses a duration such as `1h2m3.5s`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     go_time::parse(text).ok_or_else(|| format!("{text:?} is no time such as 1h30m"))
 }
 
 impl Given {
-    /// The last value of a flag; the only one where a flag has a single value.
+    /// The last value of a flag.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.each(name).last()
     }
@@ -280,12 +279,12 @@ impl Given {
         self.values.iter().filter(move |(flag, _)| flag.name == name).map(|(_, value)| value.as_str())
     }
 
-    /// All values of a flag, taken apart at commas.
+    /// All values of a flag, split at commas.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         self.each(name).flat_map(commas).map(str::to_owned).collect()
     }
 
-    /// All values of a flag, taken apart at commas and at the first `=`.
+    /// All values of a flag, split at commas and at the first `=`.
     pub(crate) fn pairs(&self, name: &str) -> Vec<(String, String)> {
         let pair = |text: &str| {
             text.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
@@ -293,7 +292,7 @@ impl Given {
         self.each(name).flat_map(commas).filter_map(pair).collect()
     }
 
-    /// Whether a switch is on; `None` where it is not given.
+    /// Whether a switch is on; `None` if it is not given.
     pub(crate) fn switch(&self, name: &str) -> Option<bool> {
         self.text(name).and_then(switch)
     }
@@ -303,17 +302,17 @@ impl Given {
         self.text(name).and_then(|value| value.parse().ok())
     }
 
-    /// The number of a flag that may be between two whole ones.
+    /// The number of a flag, with decimals.
     pub(crate) fn real(&self, name: &str) -> Option<f64> {
         self.text(name).and_then(|value| value.parse().ok())
     }
 
-    /// The time of a flag.
+    /// The duration of a flag.
     pub(crate) fn time(&self, name: &str) -> Option<Duration> {
         self.text(name).and_then(go_time::parse)
     }
 
-    /// The flags that were given, each once, with their last value.
+    /// The given flags, each once, with its last value.
     pub(crate) fn flags(&self) -> Vec<(&'static Flag, &str)> {
         let mut flags: Vec<(&'static Flag, &str)> = Vec::new();
         for (flag, value) in &self.values {
@@ -325,7 +324,7 @@ impl Given {
         flags
     }
 
-    /// What the operator has to know of flags that do not do what they say: refusals, warnings, and what is only worth a remark.
+    /// Refusals, warnings and notes about the given flags that have no effect.
     pub(crate) fn remarks(&self) -> Remarks {
         let mut remarks = Remarks::default();
         for (Flag { name, kind, usage, .. }, value) in self.flags() {
@@ -357,7 +356,7 @@ fn is_same(kind: Kind, one: &str, other: &str) -> bool {
     }
 }
 
-/// What is to be said about the flags that were given.
+/// Remarks about the given flags.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
     pub(crate) refusals: Vec<String>,
@@ -365,7 +364,7 @@ pub(crate) struct Remarks {
     pub(crate) notes: Vec<String>,
 }
 
-/// The table as a help text: what is honoured first, each group under its heading, then what is only taken.
+/// The table as a help text: effective flags by group, then flags that are accepted without effect.
 pub(crate) struct Help(pub(crate) &'static [Group]);
 
 impl fmt::Display for Help {
@@ -397,7 +396,7 @@ impl fmt::Display for Help {
     }
 }
 
-/// Where explanations begin.
+/// The column of the explanations.
 const COLUMN: usize = 56;
 
 fn line(f: &mut fmt::Formatter<'_>, flag: &Flag, why: &str) -> fmt::Result {

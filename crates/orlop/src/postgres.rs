@@ -1,4 +1,4 @@
-//! The PostgreSQL address: on the command line, in the environment or in a file, and what is unsafe about where it stands.
+//! The PostgreSQL address from a flag, the environment or a file, with warnings about unsafe ways to pass it.
 
 use std::{
     ffi::OsString,
@@ -10,25 +10,26 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use server::PostgresUrl;
 
-/// No address is longer.
+/// The size limit of the file.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// The variable that stands for `--postgres`.
+/// The environment variable of `--postgres`.
 const VARIABLE: &str = "ORLOP_POSTGRES";
 
-/// The database of many servers.
+/// The PostgreSQL flags.
 #[derive(Args)]
 pub(crate) struct PostgresArgs {
-    /// Keep the objects in this PostgreSQL database instead of DIR/orlop.db: postgres://USER@HOST/DATABASE
+    /// Store objects in this PostgreSQL database instead of DIR/orlop.db: postgres://USER@HOST/DATABASE
     ///
-    /// It may end with parameters of libpq: ?sslmode=verify-full&sslrootcert=FILE verifies the server's certificate,
-    /// passfile=FILE names a password file (otherwise $PGPASSFILE or ~/.pgpass). A password in the address itself is
-    /// visible to every user of the machine in the list of processes: prefer a password file or --postgres-file.
+    /// Parameters of libpq are supported: ?sslmode=verify-full&sslrootcert=FILE verifies the server's certificate,
+    /// passfile=FILE names a password file (default: $PGPASSFILE or ~/.pgpass). Every user of the machine can see a
+    /// password in the URL in the process list: prefer a password file or --postgres-file.
     #[arg(long, value_name = "URL", env = VARIABLE, hide_env_values = true)]
     postgres: Option<String>,
 
-    /// Read the PostgreSQL address from this file, which should have mode 0600
+    /// Read the PostgreSQL URL from this file, which should have mode 0600
     #[arg(long, value_name = "FILE", conflicts_with = "postgres")]
     postgres_file: Option<PathBuf>,
 }
@@ -39,21 +40,7 @@ impl std::fmt::Debug for PostgresArgs {
     }
 }
 
-/// An address that may contain a password, and so is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct PostgresUrl {
-    pub(crate) url: String,
-    /// Where passwords are looked up that the address does not have.
-    pub(crate) passfile: Option<PathBuf>,
-}
-
-impl std::fmt::Debug for PostgresUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PostgresUrl(…)")
-    }
-}
-
-/// An address and what an operator should know about it.
+/// An address, and warnings about it for the operator.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) address: PostgresUrl,
@@ -79,7 +66,7 @@ impl PostgresArgs {
             (None, Some(file)) => read(&file, &mut warnings)?,
             (None, None) => return Ok(None),
         };
-        // An address that cannot be read is refused when the database is opened, with what to do.
+        // A malformed address is refused when the database is opened.
         let unprotected = store::postgres::inspect(&url).map(|found| found.unprotected_hosts);
         for host in unprotected.unwrap_or_default() {
             warnings.push(format!(

@@ -1,4 +1,4 @@
-//! `orlop restore`: lays out a backup, and moves the clock past everything that clients may have seen.
+//! `orlop restore`: unpacks a backup, and advances the revision clock past everything that clients may have seen.
 
 use std::{
     ffi::OsString,
@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use process::{args::DataArgs, files};
+use server::PostgresUrl;
 use store::{
     ClockState, Engine, FileOptions, Postgres, PostgresOptions, Sqlite,
     engine::beyond,
@@ -18,7 +19,7 @@ use store::{
 
 use crate::{
     backup::archive::{self, DATABASE, Manifest},
-    postgres::{PostgresArgs, PostgresUrl},
+    postgres::PostgresArgs,
 };
 
 /// Arguments of `orlop restore`.
@@ -27,26 +28,26 @@ pub(crate) struct RestoreArgs {
     #[command(flatten)]
     data: DataArgs,
 
-    /// Restore into a directory that is not empty; what is replaced is kept in DIR/replaced-TIME
+    /// Restore into a folder that is not empty; replaced files are kept in DIR/replaced-TIME
     #[arg(long, conflicts_with = "advance")]
     force: bool,
 
-    /// Lay out nothing: only advance the clock of a database that was restored by other means
+    /// Only advance the clock of a database that was restored by other means
     ///
     /// The last step after pg_restore, a point-in-time recovery, or a copy of DIR/orlop.db. Every watch and every list
-    /// from an older revision then gets 410 (Expired), and clients read everything anew.
+    /// from an older revision then gets 410 (Expired), and clients list again.
     #[arg(long, conflicts_with = "file", required_unless_present = "file")]
     advance: bool,
 
     #[command(flatten)]
     postgres: PostgresArgs,
 
-    /// The archive that `orlop backup` wrote
+    /// Archive of `orlop backup`
     #[arg(value_name = "FILE", conflicts_with_all = ["postgres", "postgres_file"])]
     file: Option<PathBuf>,
 }
 
-/// Restores, and says what to do next.
+/// Restores, and prints the next step.
 pub(crate) async fn run(args: RestoreArgs, environment: impl Fn(&str) -> Option<OsString>) -> Result<()> {
     let postgres = args.postgres.given(&environment)?;
     let message = match (args.file, postgres) {
@@ -84,7 +85,7 @@ async fn archived(archive: &Path, data: &Path, force: bool) -> Result<String> {
         );
     }
     files::create_private_folder(data).with_context(cannot)?;
-    // A server that runs there has it, and none can start meanwhile.
+    // A running server holds the lock, and none can start while this process holds it.
     let _lock = Lock::take(&data.join(DATABASE), &data.join(DATABASE).display().to_string())?;
     let scratch = Scratch::within(data).with_context(cannot)?;
     let (from, to) = (archive.to_owned(), scratch.0.clone());
@@ -135,12 +136,12 @@ async fn advance(engine: &dyn Engine) -> Result<ClockState> {
     Ok(clock?)
 }
 
-/// Moves the restored files to their places. The database comes last: a directory without it is not taken for a restored one.
-/// Gives the folder with what was there before, if anything was.
+/// Moves the restored files to their places, the database last: a folder without it does not count as restored. Returns the folder
+/// with the replaced files, if there were any.
 fn lay_out(from: &Path, data: &Path) -> io::Result<Option<PathBuf>> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let replaced = data.join(format!("replaced-{now}"));
-    // The write-ahead log of the old database would be taken for one of the new.
+    // SQLite would apply the write-ahead log of the old database to the new one.
     let mut old = vec![DATABASE.to_owned()];
     old.extend(sqlite::BESIDE.iter().map(|suffix| format!("{DATABASE}{suffix}")));
     let new = ["pki", "kubeconfig"].into_iter().filter(|name| from.join(name).exists());
@@ -156,13 +157,13 @@ fn lay_out(from: &Path, data: &Path) -> io::Result<Option<PathBuf>> {
     Ok(replaced.exists().then_some(replaced))
 }
 
-/// A folder inside the data directory, on the same file system, that is gone when this is dropped.
+/// A temporary folder inside the data folder, on the same file system; removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn within(data: &Path) -> io::Result<Self> {
         let path = data.join(".restore");
-        // Of a restore that was interrupted.
+        // Left by an interrupted restore.
         if path.exists() {
             fs::remove_dir_all(&path)?;
         }

@@ -1,12 +1,11 @@
-//! Kubernetes' static token file: a line of comma-separated values for each token.
+//! The static token file of Kubernetes: comma-separated values, one token per line.
 
 use std::{collections::HashSet, fmt, path::PathBuf};
 
 use apiserver::auth::StaticToken as ServerToken;
 use process::reload::{Content, Current, NamedFile, Reloader};
+use server::{Identity, unusable};
 use thiserror::Error;
-
-use crate::{access::unusable, callers};
 
 /// A bearer token and the user it stands for.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,6 +16,12 @@ pub(crate) struct StaticToken {
     pub(crate) groups: Vec<String>,
 }
 
+impl From<StaticToken> for ServerToken {
+    fn from(StaticToken { token, user, uid, groups }: StaticToken) -> Self {
+        Self { token, identity: Identity { uid, ..Identity::authenticated(user, groups) } }
+    }
+}
+
 /// The token itself stays out of logs.
 impl fmt::Debug for StaticToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,7 +30,7 @@ impl fmt::Debug for StaticToken {
     }
 }
 
-/// A line that is no token. It never quotes the line, which may hold a secret.
+/// A malformed line. The message never quotes the line, which may contain a secret.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {reason}; a line is TOKEN,USER,UID or TOKEN,USER,UID,\"GROUP1,GROUP2\"")]
 pub(crate) struct BadLine {
@@ -33,7 +38,7 @@ pub(crate) struct BadLine {
     reason: &'static str,
 }
 
-/// Follows a token file, where there is one.
+/// Follows the token file, if one is given.
 pub(crate) fn follow(
     files: &mut Reloader,
     path: Option<PathBuf>,
@@ -46,7 +51,7 @@ pub(crate) fn follow(
             let text = std::str::from_utf8(bytes).map_err(|_| bad(&"it is no UTF-8 text"))?;
             tokens.extend(parse(text).map_err(|error| bad(&error))?);
         }
-        Ok::<_, String>(callers::tokens(tokens))
+        Ok::<_, String>(tokens.into_iter().map(ServerToken::from).collect())
     };
     let file = NamedFile { flag: "--token-auth-file", path };
     Ok(files.follow("token-auth-file", vec![file], parse_file)?)

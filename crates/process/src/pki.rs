@@ -142,6 +142,18 @@ impl Pki {
         Ok(Self { ca, previous, server, admin, signer: Signer(Arc::new(signing_ca)) })
     }
 
+    /// Creates all certificates in memory, for a server that keeps no files.
+    ///
+    /// # Errors
+    /// When a key or certificate cannot be generated.
+    pub fn ephemeral(host: &str, now: SystemTime) -> Result<Self, Error> {
+        let signing_ca = Ca::new(now, CA_LIFETIME)?;
+        let server = signing_ca.issue(&Subject::server(names(host)), now, LIFETIME)?;
+        let admin = signing_ca.issue(&Subject::admin(), now, LIFETIME)?;
+        let ca = signing_ca.certificate().to_owned();
+        Ok(Self { ca, previous: String::new(), server, admin, signer: Signer(Arc::new(signing_ca)) })
+    }
+
     /// All trusted CA certificates, as PEM: the present CA, and replaced CAs until they expire.
     #[must_use]
     pub fn trusted(&self) -> String {

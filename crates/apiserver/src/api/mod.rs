@@ -4,7 +4,7 @@ mod background;
 
 use std::net::SocketAddr;
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use http::{Request, Response};
@@ -39,6 +39,7 @@ use crate::metrics::ApiMetrics;
 use crate::mounts::Mounts;
 use crate::openapi::DocumentCache;
 use crate::pacing::Pacer;
+use crate::readyz_check::ReadyzCheck;
 use crate::registry::{Registry, ResourceType};
 use crate::server::Unsent;
 use crate::webhook::Services;
@@ -78,6 +79,7 @@ pub struct ServerState {
     pub(crate) progress: Arc<BootstrapProgress>,
     pub(crate) leaving: Shutdown,
     pub(crate) lease_release: LeaseRelease,
+    pub(crate) readyz_checks: Vec<ReadyzCheck>,
     /// The IP and port ranges of Services.
     pub(crate) services: Ranges,
     /// The background tasks; they end with the server.
@@ -116,6 +118,7 @@ pub struct Builder {
     store: Store,
     registry: Registry,
     mounts: Vec<Mount>,
+    readyz_checks: Vec<ReadyzCheck>,
     authentication: Authentication,
     modes: Vec<Mode>,
     plugins: Switches,
@@ -144,6 +147,17 @@ impl Builder {
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
         self.mounts.push(mount);
+        self
+    }
+
+    /// Adds a check to `/readyz`. It returns the reason why it fails, and must not block.
+    #[must_use]
+    pub fn readyz_check(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.readyz_checks.push(ReadyzCheck { name: name.into(), check: Box::new(check) });
         self
     }
 
@@ -308,6 +322,7 @@ impl Builder {
             progress: Arc::default(),
             leaving: self.leaving,
             lease_release: LeaseRelease::default(),
+            readyz_checks: self.readyz_checks,
             services: self.services,
             tasks: Tasks::default(),
         }));
@@ -327,6 +342,11 @@ impl Builder {
 impl ApiServer {
     pub(crate) fn of(state: Arc<ServerState>) -> Self {
         Self(state)
+    }
+
+    /// A reference that does not keep the server alive.
+    pub(crate) fn weak(&self) -> Weak<ServerState> {
+        Arc::downgrade(&self.0)
     }
 
     /// Resolves with the first background task that ended early; never if none does. Without that task the server may
@@ -368,6 +388,7 @@ impl ApiServer {
             store,
             registry: Registry::default(),
             mounts: Vec::new(),
+            readyz_checks: Vec::new(),
             authentication: Authentication::default(),
             modes: vec![Mode::Rbac],
             service_accounts: None,

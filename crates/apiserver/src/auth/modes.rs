@@ -23,6 +23,17 @@ pub enum Mode {
     Own(Arc<dyn Authorizer>),
 }
 
+impl std::fmt::Debug for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Rbac => "Rbac",
+            Self::AlwaysAllow => "AlwaysAllow",
+            Self::AlwaysDeny => "AlwaysDeny",
+            Self::Own(_) => "Own",
+        })
+    }
+}
+
 impl Mode {
     /// The mode of `--authorization-mode`.
     pub fn from_name(name: &str) -> Option<Self> {

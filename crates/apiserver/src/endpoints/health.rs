@@ -1,5 +1,6 @@
 //! `/healthz`, `/livez` and `/readyz`, with named checks.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
@@ -45,6 +46,8 @@ enum Probe {
     Running(&'static [&'static str]),
     /// No shutdown is requested.
     Stopping,
+    /// The check of `Builder::readyz_check` with this index.
+    Added(usize),
 }
 
 /// The checks of `/readyz` only: a restart does not help a server that waits for them.
@@ -97,9 +100,12 @@ const CHECKS: [(&str, Probe); 26] = [
 ];
 
 /// The checks of an endpoint. A component that this server does not have is not listed.
-fn checks<'a>(api: &'a ApiServer, endpoint: &'a str) -> impl Iterator<Item = (&'static str, Probe)> + 'a {
-    let is_meant = move |name: &str| endpoint == "readyz" || !OF_READINESS.contains(&name);
-    CHECKS.into_iter().filter(move |(name, probe)| is_meant(name) && probe.is_present(api))
+fn checks<'a>(api: &'a ApiServer, endpoint: &'a str) -> impl Iterator<Item = (&'a str, Probe)> + 'a {
+    let is_of_readiness = endpoint == "readyz";
+    let is_meant = move |name: &str| is_of_readiness || !OF_READINESS.contains(&name);
+    let own = CHECKS.into_iter().filter(move |(name, probe)| is_meant(name) && probe.is_present(api));
+    let added = api.readyz_checks.iter().filter(move |_| is_of_readiness).enumerate();
+    own.chain(added.map(|(index, added)| (added.name.as_str(), Probe::Added(index))))
 }
 
 /// Splits `/livez/ping` into endpoint and check.
@@ -164,15 +170,15 @@ impl Probe {
     }
 
     /// The reason of a failure, without stored data.
-    async fn problem(self, api: &ApiServer) -> Option<&'static str> {
-        let unless = |is_well: bool, problem: &'static str| (!is_well).then_some(problem);
+    async fn problem(self, api: &ApiServer) -> Option<Cow<'static, str>> {
+        let unless = |is_well: bool, problem: &'static str| (!is_well).then_some(Cow::Borrowed(problem));
         match self {
             Self::Tasks => unless(api.tasks.failure().is_none(), "a background task has ended early"),
             Self::AuditLog => {
                 let log = api.audit.as_ref().map(|audit| &audit.log);
                 unless(log.is_none_or(|log| !log.is_failing()), "the audit log cannot be written")
             }
-            Self::Database => database_problem(api).await,
+            Self::Database => database_problem(api).await.map(Cow::Borrowed),
             Self::Publisher => {
                 unless(api.store.publisher_lag() < LONGEST_LAG, "watches are behind the database")
             }
@@ -199,6 +205,9 @@ impl Probe {
             Self::Stopping => {
                 let is_stopping = api.shutdown.is_requested() || api.leaving.is_requested();
                 unless(!is_stopping, "the server is stopping")
+            }
+            Self::Added(index) => {
+                api.readyz_checks.get(index).and_then(|added| (added.check)().err()).map(Cow::Owned)
             }
         }
     }

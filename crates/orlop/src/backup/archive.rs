@@ -1,4 +1,4 @@
-//! The form of a backup: a tar archive with the database, the keys, and a manifest that has a checksum of each.
+//! The format of a backup: a tar archive with the database, the keys, and a manifest with their checksums.
 
 use std::{
     fs::File,
@@ -11,26 +11,26 @@ use anyhow::{Context, Result, bail, ensure};
 use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 
-/// The only form that there is so far.
+/// The version of the format.
 const FORMAT: u32 = 1;
 
-/// The member that says what the others are. It comes last, when their checksums are known.
+/// The manifest. It is the last member, because it contains the checksums of the others.
 const MANIFEST: &str = "manifest.json";
 
 /// The member with all objects.
 pub(crate) const DATABASE: &str = "orlop.db";
 
-/// No key, certificate, kubeconfig or manifest is larger.
+/// The size limit of keys, certificates, kubeconfigs and manifests.
 const MAX_SMALL: u64 = 1 << 20;
 
-/// No archive of ours has more members.
+/// The limit of members.
 const MAX_MEMBERS: usize = 100;
 
 /// The manifest of an archive.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Manifest {
     format: u32,
-    /// The version of the program that made it.
+    /// The version of the program that created it.
     pub(crate) orlop: String,
     /// Seconds since 1970 (UTC).
     pub(crate) created: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Manifest {
     members: Vec<Member>,
 }
 
-/// The state that the database is in.
+/// The state of the database.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Contents {
     /// The version of its tables.
@@ -76,7 +76,7 @@ impl<W: Write> Writer<W> {
         Self { tar: tar::Builder::new(BufWriter::new(out)), members: Vec::new(), now }
     }
 
-    /// Adds a member of exactly so many bytes.
+    /// Adds a member of exactly this many bytes.
     pub(crate) fn add(&mut self, path: &str, bytes: u64, content: impl Read) -> Result<()> {
         let mut hashing = Hashing::new(content);
         self.append(path, bytes, &mut hashing)?;
@@ -94,7 +94,7 @@ impl<W: Write> Writer<W> {
         self.tar.append_data(&mut header, path, content).with_context(|| format!("cannot archive {path}"))
     }
 
-    /// Adds the manifest and writes everything out.
+    /// Adds the manifest, and flushes the file.
     pub(crate) fn finish(mut self, database: Contents) -> Result<Manifest> {
         let manifest = Manifest {
             format: FORMAT,
@@ -110,8 +110,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Lays the members of an archive into an empty folder and checks each against the manifest. Nothing outside of the folder is
-/// touched, whatever the archive says.
+/// Unpacks an archive into an empty folder, and verifies each member against the manifest. Never writes outside of the folder,
+/// whatever paths the archive contains.
 pub(crate) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest> {
     let shown = archive.display();
     let file = File::open(archive).with_context(|| format!("cannot read {shown}"))?;
@@ -152,7 +152,7 @@ pub(crate) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// Names that a server gives to its files.
+/// Whether a server has a file of this name.
 fn is_ours(path: &str) -> bool {
     let is_name = |name: &str| {
         !name.starts_with('.')
@@ -175,7 +175,7 @@ fn lay(content: impl Read, path: &str, folder: &Path) -> Result<Member> {
     Ok(Member { path: path.to_owned(), bytes, sha256 })
 }
 
-/// Counts and hashes what is read through it.
+/// A reader that counts and hashes.
 struct Hashing<R> {
     inner: R,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! `orlop backup`: one file with everything that a server needs to begin again, made while the server runs.
+//! `orlop backup`: writes database and keys of a running server into one file.
 
 pub(crate) mod archive;
 mod progress;
@@ -32,19 +32,19 @@ pub(crate) struct BackupArgs {
     #[command(flatten)]
     data: DataArgs,
 
-    /// Ask the server that this kubeconfig names, instead of the one of DIR
+    /// Back up the server of this kubeconfig instead of the one in DIR
     ///
-    /// Its user needs the verb get on the non-resource URL /orlop/backup, which cluster administrators have. A server
-    /// sends its database and never its keys: give --data DIR as well to add those, where this machine has them.
+    /// Its user needs the verb get on the non-resource URL /orlop/backup, as cluster administrators have. A server sends
+    /// its database but never its keys: give --data DIR as well to add the keys if they are on this machine.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The archive to write; one that is there is replaced when the new one is complete
+    /// Archive to write; an existing one is replaced when the new one is complete
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// Makes a backup and says what is in it.
+/// Creates a backup, and prints its content.
 pub(crate) async fn run(args: BackupArgs, environment: impl Fn(&str) -> Option<OsString>) -> Result<()> {
     let is_remote = args.kubeconfig.is_some();
     let data = (args.data.is_given() || !is_remote).then(|| args.data.folder(environment)).transpose()?;
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: BackupArgs, environment: impl Fn(&str) -> Option<O
     Ok(())
 }
 
-/// The database of a data directory: of its running server, or of the file itself.
+/// The database of a data folder: from its running server, or from the file itself.
 async fn of_folder(data: &Path) -> Result<Source> {
     let (database, kubeconfig) = (data.join(DATABASE), data.join("kubeconfig"));
     let is_file = database.exists();
@@ -106,7 +106,7 @@ async fn write(source: Source, file: PathBuf, data: Option<PathBuf>) -> Result<M
     written?
 }
 
-/// The kubeconfig, and the files of the folder `pki`, in order.
+/// The kubeconfig and the files of the folder `pki`, sorted.
 fn keys(data: &Path) -> Vec<String> {
     let entries = fs::read_dir(data.join("pki")).into_iter().flatten().filter_map(Result::ok);
     let names = entries.filter(|entry| File::open(entry.path()).is_ok() && entry.path().is_file());

@@ -1,4 +1,4 @@
-//! How far a copy is, for whoever waits for it: one line on a terminal, and now and then a line elsewhere.
+//! Progress of a copy: one line on a terminal, an occasional line elsewhere.
 
 use std::{
     io::{self, IsTerminal, Read, Write},
@@ -7,13 +7,13 @@ use std::{
 
 use store::sqlite::Copied;
 
-/// How often the line on a terminal is written.
+/// The interval of updates on a terminal.
 const ON_TERMINAL: Duration = Duration::from_millis(100);
 
-/// How often a line is written elsewhere, such as into the log of a nightly job.
+/// The interval of lines elsewhere, such as in the log of a nightly job.
 const ELSEWHERE: Duration = Duration::from_secs(10);
 
-/// Says on standard error how far something is.
+/// Prints progress to standard error.
 pub(crate) struct Display {
     shown: Option<Instant>,
     is_terminal: bool,
@@ -22,11 +22,11 @@ pub(crate) struct Display {
 impl Display {
     pub(crate) fn new(now: Instant) -> Self {
         let is_terminal = io::stderr().is_terminal();
-        // Elsewhere the first line comes after some time, a terminal has one at once.
+        // A terminal shows the first line at once, a log after an interval.
         Self { shown: (!is_terminal).then_some(now), is_terminal }
     }
 
-    /// Shows a line if it is time, or if it is the last one.
+    /// Prints a line if the interval has passed, or if it is the last one.
     pub(crate) fn show(&mut self, is_last: bool, now: Instant, line: impl FnOnce() -> String) {
         if let Some(text) = self.text(is_last, now, line) {
             let _ = write!(io::stderr(), "{text}");
@@ -48,7 +48,7 @@ impl Display {
     }
 }
 
-/// Shows how much has been read through it.
+/// A reader that prints its progress.
 pub(crate) struct Progress<R> {
     inner: R,
     done: u64,
@@ -74,7 +74,7 @@ impl<R: Read> Read for Progress<R> {
     }
 }
 
-/// Shows how far the copy of a file is.
+/// Prints the progress of the copy of a file.
 pub(crate) fn of_pages() -> impl FnMut(Copied) {
     let mut display = Display::new(Instant::now());
     move |Copied { pages, total }| {
@@ -91,7 +91,7 @@ fn percent(done: u64, total: u64) -> u64 {
     done.saturating_mul(100).checked_div(total).unwrap_or(100)
 }
 
-/// A number of bytes for people.
+/// A readable number of bytes.
 pub(crate) fn size(bytes: u64) -> String {
     let whole = bytes >> 20;
     let tenth = ((bytes & ((1 << 20) - 1)) * 10) >> 20;

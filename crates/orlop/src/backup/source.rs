@@ -1,4 +1,4 @@
-//! Where the copy of a database comes from: a running server, or the file of one that does not run.
+//! Sources of a database copy: a running server, or the file of a stopped one.
 
 use std::{
     io::{self, Read, Write},
@@ -19,29 +19,29 @@ use tokio::sync::mpsc;
 
 use super::{archive::Contents, progress::of_pages};
 
-/// Where servers serve it.
+/// The path of the copy on a server.
 const PATH: &str = "/orlop/backup";
 
-/// No refusal is longer.
+/// The size limit of an error response.
 const MAX_REFUSAL: usize = 64 << 10;
 
-/// A copy on its way.
+/// A copy in progress.
 pub(crate) struct Source {
     pub(crate) contents: Contents,
     pub(crate) bytes: u64,
     pub(crate) reader: Box<dyn Read + Send>,
-    /// Brings the bytes while they are read, where they come from afar.
+    /// Receives the bytes of a copy over the network, while they are read.
     pub(crate) pump: Option<Pump>,
 }
 
-/// The body of a response and the channel to whoever reads it.
+/// The body of a response, and the channel to its reader.
 pub(crate) struct Pump {
     body: Body,
     pieces: mpsc::Sender<io::Result<Bytes>>,
 }
 
 impl Pump {
-    /// Runs until the body ends or nobody reads it any more.
+    /// Runs until the body ends or the reader is dropped.
     pub(crate) async fn run(mut self) {
         while let Some(frame) = self.body.frame().await {
             let piece = match frame.map(|frame| frame.into_data()) {
@@ -56,7 +56,7 @@ impl Pump {
     }
 }
 
-/// The database of a server that does not run.
+/// The database of a stopped server.
 pub(crate) fn from_file(database: &Path) -> Result<Source> {
     let snapshot = sqlite::backup_of_file(database, of_pages())?;
     let (clock, schema) = (snapshot.clock, snapshot.schema);
@@ -72,7 +72,7 @@ pub(crate) async fn from_server(kubeconfig: &Path) -> Result<Source> {
     let config = config.with_context(|| format!("cannot use {shown}"))?;
     let address = config.cluster_url.to_string();
     let client = Client::try_from(config).with_context(|| format!("cannot use {shown}"))?;
-    // The answer begins when the copy is complete.
+    // The response begins when the copy is complete.
     let _ = writeln!(io::stderr(), "the server at {address} copies its database");
     let request = Request::get(PATH).body(Body::empty())?;
     let response =
@@ -98,7 +98,7 @@ fn number(headers: &HeaderMap, name: &str) -> Result<u64> {
     text.and_then(|text| text.parse().ok()).ok_or_else(|| anyhow!("the server sent no {name}: is it Orlop?"))
 }
 
-/// The message of a Status, or what there is instead.
+/// The message of a Status, or the text of the response.
 async fn refusal(status: StatusCode, body: Body) -> String {
     let text =
         Limited::new(body, MAX_REFUSAL).collect().await.map(|whole| whole.to_bytes()).unwrap_or_default();
@@ -106,7 +106,7 @@ async fn refusal(status: StatusCode, body: Body) -> String {
     parsed["message"].as_str().map_or_else(|| status.to_string(), str::to_owned)
 }
 
-/// Pieces from a channel as something to read, on a thread that may block.
+/// A blocking reader of the pieces in a channel.
 struct Pieces {
     received: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,

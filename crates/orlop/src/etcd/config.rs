@@ -1,4 +1,4 @@
-//! The flags of `etcd` after they were understood.
+//! The flags of `etcd`, validated.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,32 +14,32 @@ use store::Durability;
 
 use crate::go_flags::Given;
 
-/// Everything that the process was told.
+/// The configuration of `etcd`.
 pub(super) struct Config {
     pub(super) folder: PathBuf,
     pub(super) durability: Durability,
     pub(super) listen: Vec<ClientUrl>,
-    /// There where an address is secure.
+    /// Present if an address is secure.
     pub(super) tls: Option<Tls>,
     pub(super) log: LogConfig,
 }
 
-/// Where to listen.
+/// A listen address.
 pub(super) struct ClientUrl {
     pub(super) address: ListenAddress,
     pub(super) is_secure: bool,
 }
 
-/// What is shown to clients, and who is let in.
+/// The serving certificate, and the CAs of clients.
 #[derive(Clone)]
 pub(super) struct Tls {
     pub(super) config: Arc<rustls::ServerConfig>,
-    /// Clients have to show a certificate that this trusts.
+    /// The CAs of client certificates, which are required if this is present.
     pub(super) clients: Option<ClientCaVerifier>,
 }
 
 impl Config {
-    /// Checks the flags and reads the files that they name.
+    /// Validates the flags, and reads the files that they name.
     pub(super) fn new(given: &Given) -> Result<Self> {
         if let Some(word) = given.rest.iter().find(|word| !word.is_empty()) {
             bail!("\"{word}\" is not a valid flag");

@@ -1,4 +1,4 @@
-//! The databases of a folder: one for each prefix that a server asks for.
+//! The databases of a folder, one for each prefix.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,18 +12,18 @@ use store::{Durability, Error, FileOptions, Sqlite};
 use tasks::TaskFailure;
 use tokio::sync::{Mutex, Notify};
 
-/// Whoever can connect can ask for another prefix; this many files are enough for everyone.
+/// The limit of databases: every client can request another prefix.
 const MAX_DATABASES: usize = 64;
 
-/// Longer file names are refused by file systems.
+/// The limit of a file name in common file systems.
 const MAX_NAME: usize = 200;
 
-/// Opens databases, each when it is first asked for.
+/// Opens each database at its first request.
 pub(super) struct Databases {
     folder: PathBuf,
     durability: Durability,
     open: Mutex<HashMap<String, Arc<Shared>>>,
-    /// Rings when one more is open.
+    /// Changes when another database is opened.
     opened: Notify,
 }
 
@@ -79,7 +79,7 @@ impl Databases {
         }
     }
 
-    /// Closes what is open.
+    /// Closes all open databases.
     pub(super) async fn close(&self) {
         for (_, database) in self.open.lock().await.drain() {
             database.close().await;
@@ -87,7 +87,7 @@ impl Databases {
     }
 }
 
-/// `/registry` is in `registry.db`. Prefixes that mean the same have the same name, and others never have.
+/// The file of a prefix: `/registry` is in `registry.db`. Equal prefixes have the same file, different ones never have.
 fn file_name(prefix: &str) -> String {
     let parts: Vec<_> = prefix.split('/').filter(|part| !part.is_empty()).collect();
     let mut name = String::new();

@@ -1,4 +1,4 @@
-//! The flags of etcd 3.6, and what becomes of them here.
+//! The flags of etcd 3.6, and their effect here.
 
 use crate::go_flags::{
     Flag, Group,
@@ -7,7 +7,7 @@ use crate::go_flags::{
     flags,
 };
 
-/// What an operator is told of whole families of flags.
+/// The reasons why groups of flags have no effect.
 const NO_CLUSTER: &str = "there is one process and one copy: share it, or use PostgreSQL with `orlop serve`";
 const NO_DISCOVERY: &str = "there are no members to find";
 const NO_GRPC: &str = "etcd's own protocol is not served";
@@ -24,10 +24,10 @@ flags! {
     "Member" {
         "name": Text, Honoured, "name of this process, also of its folder [default]";
         "data-dir": Text, Honoured, "folder with the databases, one for each --etcd-prefix [NAME.etcd]";
-        "listen-client-urls": List, Honoured, "where kube-apiserver finds it [http://localhost:2379]";
-        "advertise-client-urls": List, Honoured, "the same; has to be given where --listen-client-urls is";
+        "listen-client-urls": List, Honoured, "URLs to listen on for kube-apiserver [http://localhost:2379]";
+        "advertise-client-urls": List, Honoured, "the same URLs; required with --listen-client-urls";
         "listen-peer-urls": List, Needless("nothing listens for other members"), "where other members would call";
-        "unsafe-no-fsync": Switch, Honoured, "do not wait for the disk: a loss of power may take the last writes, the end of the process takes none";
+        "unsafe-no-fsync": Switch, Honoured, "do not wait for the disk: a power loss may lose the last writes, a process crash loses none";
         "wal-dir": Text, Missing("", OTHER_STORAGE), "another folder for the log";
         "snapshot-count": Number, Needless(OTHER_STORAGE), "writes between snapshots";
         "heartbeat-interval": Number, Needless(NO_CLUSTER), "milliseconds between heartbeats";
@@ -86,27 +86,27 @@ flags! {
         "max-learners": Number, Needless(NO_CLUSTER), "members that only learn";
     }
     "Security" {
-        "cert-file": Text, Honoured, "certificate to show, for https";
+        "cert-file": Text, Honoured, "serving certificate, for https";
         "key-file": Text, Honoured, "key of --cert-file";
-        "client-cert-auth": Switch, Honoured, "let in only clients with a certificate of --trusted-ca-file";
-        "trusted-ca-file": Text, Honoured, "authorities of client certificates; where it is given, clients need one";
-        "auto-tls": Switch, Refused("give --cert-file and --key-file"), "make a certificate";
+        "client-cert-auth": Switch, Honoured, "accept only clients with a certificate of --trusted-ca-file";
+        "trusted-ca-file": Text, Honoured, "CAs of client certificates; if given, clients need one";
+        "auto-tls": Switch, Refused("give --cert-file and --key-file"), "generate a certificate";
         "client-cert-file": Text, Missing("", NO_CLUSTER), "certificate to show to members";
         "client-key-file": Text, Missing("", NO_CLUSTER), "key of it";
-        "client-crl-file": Text, Refused("certificates are not looked up in a list of revoked ones"), "revoked certificates";
-        "client-cert-allowed-hostname": Text, Refused("every certificate of --trusted-ca-file is let in"), "name that a client's certificate must have";
+        "client-crl-file": Text, Refused("certificate revocation lists are not supported"), "certificate revocation list";
+        "client-cert-allowed-hostname": Text, Refused("every certificate of --trusted-ca-file is accepted"), "name that a client's certificate must have";
         "peer-cert-file": Text, Needless(NO_CLUSTER), "certificate for members";
         "peer-key-file": Text, Needless(NO_CLUSTER), "key of it";
         "peer-client-cert-auth": Switch, Needless(NO_CLUSTER), "members need certificates";
         "peer-client-cert-file": Text, Needless(NO_CLUSTER), "certificate to show to members";
         "peer-client-key-file": Text, Needless(NO_CLUSTER), "key of it";
-        "peer-trusted-ca-file": Text, Needless(NO_CLUSTER), "authorities of members";
+        "peer-trusted-ca-file": Text, Needless(NO_CLUSTER), "CAs of members";
         "peer-cert-allowed-cn": Text, Needless(NO_CLUSTER), "CN of members";
         "peer-cert-allowed-hostname": Text, Needless(NO_CLUSTER), "name of members";
-        "peer-auto-tls": Switch, Needless(NO_CLUSTER), "make a certificate for members";
-        "peer-crl-file": Text, Needless(NO_CLUSTER), "revoked certificates of members";
-        "peer-skip-client-san-verification": Switch, Needless(NO_CLUSTER), "do not look at names of members";
-        "self-signed-cert-validity": Number, Needless("no certificate is made"), "years of made certificates";
+        "peer-auto-tls": Switch, Needless(NO_CLUSTER), "generate a certificate for members";
+        "peer-crl-file": Text, Needless(NO_CLUSTER), "certificate revocation list for members";
+        "peer-skip-client-san-verification": Switch, Needless(NO_CLUSTER), "do not verify the names of members";
+        "self-signed-cert-validity": Number, Needless("no certificate is generated"), "years that generated certificates are valid";
         "cipher-suites": List, Missing("", OWN_SUITES), "cipher suites to offer";
         "cors": List, Missing("*", "no CORS headers are sent"), "origins that browsers may call from";
         "host-whitelist": List, Missing("*", "every Host header is taken"), "Host headers to take";
@@ -121,8 +121,8 @@ flags! {
         "log-format": Text, Honoured, "json or console [json]";
         "logger": Text, Needless(LOG), "zap";
         "log-outputs": List, Missing("default", LOG), "where the log goes";
-        "enable-log-rotation": Switch, Missing("false", LOG), "begin a new file now and then";
-        "log-rotation-config-json": Text, Needless(LOG), "when";
+        "enable-log-rotation": Switch, Missing("false", LOG), "rotate the log file";
+        "log-rotation-config-json": Text, Needless(LOG), "parameters of log rotation";
         "warning-unary-request-duration": Time, Needless(NO_GRPC), "how long a request may take without a warning";
     }
     "Profiling and further" {
@@ -130,15 +130,15 @@ flags! {
         "metrics": Text, Needless(NO_METRICS), "basic or extensive";
         "listen-metrics-urls": List, Missing("", NO_METRICS), "where metrics are served";
         "enable-distributed-tracing": Switch, Missing("false", NO_TRACES), "send traces";
-        "distributed-tracing-address": Text, Needless(NO_TRACES), "where to";
-        "distributed-tracing-service-name": Text, Needless(NO_TRACES), "as whom";
-        "distributed-tracing-instance-id": Text, Needless(NO_TRACES), "as which";
-        "distributed-tracing-sampling-rate": Number, Needless(NO_TRACES), "how many of a million";
+        "distributed-tracing-address": Text, Needless(NO_TRACES), "address of the trace collector";
+        "distributed-tracing-service-name": Text, Needless(NO_TRACES), "service name in traces";
+        "distributed-tracing-instance-id": Text, Needless(NO_TRACES), "instance in traces";
+        "distributed-tracing-sampling-rate": Number, Needless(NO_TRACES), "samples per million";
         "corrupt-check-time": Time, Needless(NO_CLUSTER), "how often members compare";
         "compact-hash-check-time": Time, Needless(NO_CLUSTER), "how often members compare";
         "compaction-batch-limit": Number, Needless("kube-apiserver compacts"), "revisions of a step";
         "compaction-sleep-interval": Time, Needless("kube-apiserver compacts"), "between two steps";
-        "watch-progress-notify-interval": Time, Needless(NO_GRPC), "how often idle watches hear the revision";
+        "watch-progress-notify-interval": Time, Needless(NO_GRPC), "interval of progress notifications";
         "warning-apply-duration": Time, Needless(NO_GRPC), "how long a write may take without a warning";
         "bootstrap-defrag-threshold-megabytes": Number, Needless(OTHER_STORAGE), "when to defragment";
         "downgrade-check-time": Time, Needless(NO_CLUSTER), "how often members look at versions";

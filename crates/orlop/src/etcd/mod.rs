@@ -1,42 +1,43 @@
-//! The role of `etcd`: a process that owns databases and lends them to `kube-apiserver`, as etcd's launchers expect it.
+//! The drop-in `etcd`: a process that owns databases and serves them to `kube-apiserver`, as launchers of test environments expect it.
 
 mod config;
 mod databases;
 mod flags;
 mod server;
 
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use process::{Shutdown, Supervisor, files, logging, shutdown};
+use process::shutdown::{self, StopSignals};
+use process::{Shutdown, Supervisor, files, logging};
 
 use self::config::Config;
 use self::databases::Databases;
 pub(crate) use self::flags::FLAGS;
 use crate::go_flags::{self, Dialect, Help};
-use crate::serve::stop_on_signal;
 
-/// The version of etcd whose flags and answers these are.
+/// The version of etcd whose flags and responses are reproduced.
 const VERSION: &str = "3.6.0";
 
-/// The prefix that kube-apiserver has unless it is told another one.
+/// The default of kube-apiserver's `--etcd-prefix`.
 pub(crate) const USUAL_PREFIX: &str = "/registry";
 
-/// Where the private protocol begins, on the same address as everything else.
+/// The path of the store protocol, on the same address as the health endpoints.
 pub(crate) const STORE_PATH: &str = "/orlop/store";
 
-/// The header that says which database.
+/// The header that selects the database.
 pub(crate) const PREFIX_HEADER: &str = "orlop-prefix";
 
 const ABOUT: &str = "\
-The part of a Kubernetes control plane that keeps the objects, under the name that tools know.
+The object store of a Kubernetes control plane, with etcd's name and flags.
 
-It owns a folder with one SQLite database for each --etcd-prefix, and lends them to any number of `kube-apiserver` of this
-program, which find it by --etcd-servers. It does not speak etcd's own protocol: etcdctl and other clients of etcd are refused.
+It keeps one SQLite database for each --etcd-prefix in a folder, and serves them to any number of `kube-apiserver` of this
+program, which connect by --etcd-servers. It does not speak etcd's protocol: etcdctl and other etcd clients are refused.
 
-Without --cert-file it listens in plain text and asks nobody who they are, as etcd does: every user of this machine can read and
-write all objects, Secrets too. With --cert-file, --key-file, --client-cert-auth and --trusted-ca-file only clients with a
+Without --cert-file it serves plain text without authentication, as etcd does: every user of this machine can read and write all
+objects, including Secrets. With --cert-file, --key-file, --client-cert-auth and --trusted-ca-file only clients with a
 certificate can.
 
 Usage:
@@ -47,7 +48,7 @@ Example:
   etcd --data-dir ./etcd --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379
 ";
 
-/// Runs until a signal comes. The arguments are those behind the program's name.
+/// Runs until a signal arrives. The arguments are those behind the program's name.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
     let given = match go_flags::parse(FLAGS, Dialect::Standard, arguments) {
         Ok(given) => given,
@@ -77,7 +78,7 @@ async fn serve(config: Config) -> Result<()> {
     let signals = shutdown::signals().context("cannot listen for signals")?;
     let mut supervisor = Supervisor::new(Shutdown::new());
     let databases = Arc::new(Databases::new(config.folder, config.durability));
-    // Here, not when the first server asks: a folder that cannot be used, or that another process uses, ends the start.
+    // Opened before the first request, so that an unusable or locked folder fails the start.
     databases.of(USUAL_PREFIX).await?;
     files::warn_if_open(databases.folder());
     let tls = config.tls.as_ref();
@@ -96,4 +97,14 @@ async fn serve(config: Config) -> Result<()> {
     let result = supervisor.run().await;
     databases.close().await;
     Ok(result?)
+}
+
+/// Requests the stop when a signal arrives.
+async fn stop_on_signal(mut signals: StopSignals, shutdown: Shutdown) -> io::Result<()> {
+    tokio::select! {
+        signal = signals.received() => tracing::info!(signal, "stopping"),
+        () = shutdown.requested() => {}
+    }
+    shutdown.request();
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! What is served at the client URLs: health for launchers, the store for kube-apiserver, and a refusal for clients of etcd.
+//! The server at the client URLs: health for launchers, the store for kube-apiserver, an error for etcd clients.
 
 use std::convert::Infallible;
 use std::io;
@@ -26,16 +26,16 @@ use super::config::Tls;
 use super::databases::Databases;
 use super::{PREFIX_HEADER, STORE_PATH, USUAL_PREFIX, VERSION};
 
-/// Open connections. Every kube-apiserver has one, and launchers ask for health.
+/// The limit of open connections. Every kube-apiserver has one, and launchers poll the health.
 pub(super) const CONNECTIONS: usize = 1_000;
 
-/// What a handshake, or the head of a request, may take.
+/// The time limit for a handshake and for the head of a request.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How long to wait when no further connection can be accepted, for instance because there are too many open files.
+/// The wait after a connection could not be accepted, for instance because of too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves so many connections at once, until asked to stop.
+/// Serves up to this many connections until a stop is requested.
 pub(super) async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,
@@ -65,7 +65,7 @@ pub(super) async fn serve(
             },
         }
     }
-    // Those that lend a database finish their commits; the others have nothing to lose.
+    // Connections to a database finish their commits; the others have no state.
     while connections.join_next().await.is_some() {}
     Ok(())
 }
@@ -76,7 +76,7 @@ async fn connection(
     databases: Arc<Databases>,
     shutdown: Shutdown,
 ) -> io::Result<()> {
-    // Answers are small and their readers are waiting.
+    // Responses are small, and their readers wait for them.
     stream.set_nodelay(true)?;
     sockets::detect_loss(&stream)?;
     let Some(Tls { config, clients }) = tls else { return speak(stream, databases, shutdown).await };
@@ -88,7 +88,7 @@ async fn connection(
     speak(stream, databases, shutdown).await
 }
 
-/// Speaks HTTP, until the client asks for the store on this connection; then that.
+/// Speaks HTTP, until the client upgrades the connection to the store protocol.
 async fn speak(stream: impl Stream, databases: Arc<Databases>, shutdown: Shutdown) -> io::Result<()> {
     let lent: Arc<Mutex<Option<Lent>>> = Arc::default();
     let service = service_fn(|request| {
@@ -108,7 +108,7 @@ async fn speak(stream: impl Stream, databases: Arc<Databases>, shutdown: Shutdow
     remote::serve(TokioIo::new(stream), database, shutdown.requested()).await
 }
 
-/// A database, for a connection that will stop to speak HTTP.
+/// The database for a connection that is upgraded.
 struct Lent {
     database: Arc<Shared>,
     connection: OnUpgrade,
@@ -173,7 +173,7 @@ fn switching() -> Response<Full<Bytes>> {
     response
 }
 
-/// gRPC's "unimplemented", which etcd's clients show to people.
+/// gRPC's status UNIMPLEMENTED, which etcd clients print.
 fn not_etcd() -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     let headers = response.headers_mut();
@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks for health, and reads the answer.
+    /// Requests the health, and reads the response.
     async fn health(stream: &mut TcpStream) {
         stream.write_all(b"GET /health HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         let mut answer = Vec::new();
@@ -218,7 +218,7 @@ mod tests {
         health(&mut first).await;
         let mut second = TcpStream::connect(address).await.unwrap();
         let mut waiting = std::pin::pin!(health(&mut second));
-        // Far more than the second one would need to be answered.
+        // Far longer than the second response takes.
         for _ in 0..50 {
             tokio::select! {
                 () = &mut waiting => panic!("there was room for two"),

@@ -161,7 +161,7 @@ fn no_flag_is_swallowed() {
     assert_eq!(
         warnings,
         [
-            "--audit-log-batch-max-size has no effect here: what waits is written together, and no event is cut",
+            "--audit-log-batch-max-size has no effect here: waiting events are written together, and no event is truncated",
             "Flag --enable-logs-handler has been deprecated, Log handler functionality is deprecated"
         ]
     );

@@ -1,8 +1,8 @@
-//! What `--runtime-config` may switch: APIs are served or not, and who asks for another state is told.
+//! `--runtime-config`: the served APIs are fixed, and other settings give a warning.
 
 use kinds::resources;
 
-/// Keys that stand for many APIs, with the versions that they mean.
+/// Keys for several APIs, with the versions that they select.
 const MANY: [(&str, &[&str]); 5] = [
     ("api/all", &["v", "beta", "alpha"]),
     ("api/ga", &["v"]),
@@ -11,10 +11,10 @@ const MANY: [(&str, &[&str]); 5] = [
     ("api/legacy", &[]),
 ];
 
-/// Groups of Kubernetes 1.35 that have no version here.
+/// Groups of Kubernetes 1.35 that are not served.
 const ABSENT_GROUPS: [&str; 3] = ["internal.apiserver.k8s.io", "storagemigration.k8s.io", "extensions"];
 
-/// What has no effect, as warnings; or why a key or value makes no sense.
+/// Warnings about settings without effect, or the error of an invalid key or value.
 pub(super) fn warnings(pairs: &[(String, String)]) -> Result<Vec<String>, String> {
     let mut warnings = Vec::new();
     let mut unknown = Vec::new();

@@ -1,11 +1,12 @@
-//! The audit log as flags configure it.
+//! The audit flags.
 
 use std::path::Path;
 
 use anyhow::Result;
 use apiserver::audit::{Mode, Rotation};
+use server::AuditConfig;
 
-use crate::audit::{Auditing, wrong_format, wrong_mode};
+use crate::audit::{audit_config, wrong_format, wrong_mode};
 use crate::go_flags::Given;
 
 const VERSION: &str = "audit.k8s.io/v1";
@@ -14,7 +15,7 @@ fn path(given: &Given) -> Option<&str> {
     given.text("audit-log-path").filter(|path| !path.is_empty())
 }
 
-/// What is wrong with the flags, in Kubernetes' words. Without a file nobody looks at the others.
+/// The problems of the flags, in Kubernetes' words. Without a file the other flags are not checked.
 pub(super) fn problems(given: &Given) -> Vec<String> {
     let mut problems = Vec::new();
     if path(given).is_none() {
@@ -33,8 +34,8 @@ pub(super) fn problems(given: &Given) -> Vec<String> {
     problems
 }
 
-/// The log, if both what and where is said, and what the operator has to know.
-pub(super) fn auditing(given: &Given, warnings: &mut Vec<String>) -> Result<Option<Auditing>> {
+/// The audit log, if both policy and file are given. Adds warnings for the operator.
+pub(super) fn config(given: &Given, warnings: &mut Vec<String>) -> Result<Option<AuditConfig>> {
     let policy = given.text("audit-policy-file").filter(|file| !file.is_empty());
     let (path, policy) = match (path(given), policy) {
         (Some(path), Some(policy)) => (path, policy),
@@ -57,5 +58,5 @@ pub(super) fn auditing(given: &Given, warnings: &mut Vec<String>) -> Result<Opti
         compress: given.switch("audit-log-compress").unwrap_or_default(),
     };
     let mode = given.text("audit-log-mode").and_then(Mode::from_name).unwrap_or_default();
-    Ok(Some(Auditing::new(Path::new(policy), Path::new(path), rotation)?.with_mode(mode)))
+    Ok(Some(audit_config(Path::new(policy), Path::new(path), rotation, mode)?))
 }

@@ -1,26 +1,16 @@
-//! `--anonymous-auth` and `--authentication-config`: whom the server lets in who brings nothing.
+//! `--anonymous-auth` and `--authentication-config`: requests without credentials.
 
 use anyhow::{Context, Result, anyhow, bail};
 use model::json::parse_yaml;
 use serde_json::Value;
+use server::Anonymous;
 
 use crate::go_flags::Given;
 
-/// Requests without credentials.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Anonymous {
-    /// Are let in, as `system:anonymous`.
-    Everywhere,
-    /// Are let in at these paths only.
-    At(Vec<String>),
-    /// Are sent away.
-    Nowhere,
-}
-
-/// What the flags say of them. Where everyone may do everything, only a file lets them in.
+/// Validates the flags. With AlwaysAllow only a file allows anonymous requests.
 pub(super) fn anonymous(
     given: &Given,
-    everyone_may: bool,
+    allows_all: bool,
     read: impl Fn(&str, &str) -> Result<String>,
 ) -> Result<Anonymous> {
     let by_flag = given.switch("anonymous-auth");
@@ -36,30 +26,30 @@ pub(super) fn anonymous(
             None => {}
         }
     }
-    Ok(if by_flag == Some(false) || everyone_may { Anonymous::Nowhere } else { Anonymous::Everywhere })
+    Ok(if by_flag == Some(false) || allows_all { Anonymous::Refused } else { Anonymous::Allowed })
 }
 
-/// What a file says; `None` where it says nothing about them.
+/// The setting of a file; `None` if it has no `anonymous` field.
 fn configured(text: &str) -> Result<Option<Anonymous>> {
     let parsed = parse_yaml(text.as_bytes()).map_err(|error| anyhow!("{error}"))?;
     let file = parsed.value;
     if file["kind"] != "AuthenticationConfiguration" {
-        bail!("it holds no AuthenticationConfiguration");
+        bail!("it contains no AuthenticationConfiguration");
     }
     if file["jwt"].as_array().is_some_and(|issuers| !issuers.is_empty()) {
-        bail!("jwt: tokens of OpenID Connect are not accepted here");
+        bail!("jwt: OpenID Connect is not supported");
     }
     let anonymous = match &file["anonymous"] {
         Value::Null => return Ok(None),
         anonymous => anonymous,
     };
     if anonymous["enabled"] != Value::Bool(true) {
-        return Ok(Some(Anonymous::Nowhere));
+        return Ok(Some(Anonymous::Refused));
     }
     let paths = anonymous["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let paths: Vec<String> =
         paths.iter().filter_map(|condition| condition["path"].as_str().map(str::to_owned)).collect();
-    Ok(Some(if paths.is_empty() { Anonymous::Everywhere } else { Anonymous::At(paths) }))
+    Ok(Some(if paths.is_empty() { Anonymous::Allowed } else { Anonymous::AllowedAt(paths) }))
 }
 
 #[cfg(test)]
@@ -67,18 +57,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_may_let_anonymous_requests_in_at_some_paths() {
+    fn a_file_may_allow_anonymous_requests_at_some_paths() {
         let of = |rest: &str| {
             configured(&format!(
                 "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n{rest}"
             ))
         };
         assert_eq!(of("").unwrap(), None);
-        assert_eq!(of("anonymous: {enabled: false}").unwrap(), Some(Anonymous::Nowhere));
-        assert_eq!(of("anonymous: {enabled: true}").unwrap(), Some(Anonymous::Everywhere));
+        assert_eq!(of("anonymous: {enabled: false}").unwrap(), Some(Anonymous::Refused));
+        assert_eq!(of("anonymous: {enabled: true}").unwrap(), Some(Anonymous::Allowed));
         assert_eq!(
             of("anonymous: {enabled: true, conditions: [{path: /livez}, {path: /readyz}]}").unwrap(),
-            Some(Anonymous::At(vec!["/livez".to_owned(), "/readyz".to_owned()]))
+            Some(Anonymous::AllowedAt(vec!["/livez".to_owned(), "/readyz".to_owned()]))
         );
         assert!(of("jwt: [{issuer: {url: https://a}}]").is_err());
         assert!(configured("kind: Other").is_err());

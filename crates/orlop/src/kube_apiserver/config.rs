@@ -1,4 +1,4 @@
-//! The flags of `kube-apiserver` after they were understood: the rest of the role sees nothing else of them.
+//! The flags of `kube-apiserver`, validated: the rest of the program sees only the result.
 
 use std::fs;
 use std::net::IpAddr;
@@ -8,71 +8,36 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use apiserver::Limits;
 use apiserver::admission::Switches;
-use apiserver::auth::StaticToken;
 use kinds::Ranges;
-use kinds::admission::configuration::AdmissionConfiguration;
-use process::listen::ListenAddress;
 use process::logging::{LogConfig, LogFormat};
 use process::pki::Identity;
-use process::reload::{Current, NamedFile, Reloader, Updater};
+use process::reload::{NamedFile, Reloader, Updater};
 use process::tls;
+use server::{Certificates, ClientCas, Listen, watch_bundle};
 use store::Options;
 
-use super::access::Settings;
+use super::access::{self, Followed};
 use super::admission;
 use super::apis;
 use super::audit;
 use super::gates;
-use super::storage::{EtcdUrl, Storage};
+use super::storage::{EtcdUrl, RemoteStore};
 use crate::admission::read_configuration;
-use crate::audit::Auditing;
 use crate::go_flags::Given;
 use crate::tokens;
-use crate::trust::{Trusted, watch_bundle};
 
-/// Everything that the process was told.
+/// The configuration of `kube-apiserver`.
 pub(super) struct Config {
-    pub(super) listen: ListenAddress,
-    /// Where others find the server, unless that is where it listens.
-    pub(super) advertise: Option<IpAddr>,
-    pub(super) serving: Serving,
-    /// The CAs of clients and front proxies.
-    pub(super) trust: Current<Trusted>,
-    pub(super) tokens: Current<Vec<StaticToken>>,
-    /// The reloader of the files that flags name.
-    pub(super) files: Reloader,
-    pub(super) access: Settings,
-    pub(super) storage: Storage,
-    pub(super) store: Options,
-    pub(super) limits: Limits,
-    /// How long the server goes on when it is asked to stop.
-    pub(super) shutdown_delay: Duration,
-    pub(super) services: Ranges,
-    /// How long events stay after they were last written; nothing for ever.
-    pub(super) event_ttl: Duration,
-    pub(super) plugins: Switches,
-    pub(super) admission: AdmissionConfiguration,
-    /// Whether policies that change objects are served.
-    pub(super) mutating_policies: bool,
-    /// The audit log.
-    pub(super) audit: Option<Auditing>,
+    pub(super) server: server::Config,
     pub(super) log: LogConfig,
-    /// What the operator has to know.
+    /// Warnings for the log at the start.
     pub(super) warnings: Vec<String>,
 }
 
-/// What the server shows to clients.
-pub(super) enum Serving {
-    /// From files that a flag names.
-    Pair(Identity),
-    /// `apiserver.crt` and `apiserver.key` of this folder, which are made where they are missing.
-    Folder(PathBuf),
-}
-
-/// How long events stay where nothing else is said.
+/// The default of `--event-ttl`.
 const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// The modes of authorization that Kubernetes knows, and whether they are here.
+/// The authorization modes of Kubernetes, and whether they are supported.
 const MODES: [(&str, bool); 6] = [
     ("AlwaysAllow", true),
     ("AlwaysDeny", true),
@@ -82,12 +47,12 @@ const MODES: [(&str, bool); 6] = [
     ("Webhook", false),
 ];
 
-/// What Kubernetes can store objects as.
+/// The media types of `--storage-media-type`.
 const MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
 
 impl Config {
-    /// Checks the flags, all of them before it complains, and reads the files that they name.
+    /// Validates all flags before it reports errors, and reads the files that they name.
     pub(super) fn new(given: &Given) -> Result<Self> {
         let mutating_policies = admission::has_mutating_policies(given);
         let (mut set, mut served) = (given.pairs("feature-gates"), given.pairs("runtime-config"));
@@ -103,45 +68,53 @@ impl Config {
             [only] => bail!("{only}"),
             several => bail!("[{}]", several.join(", ")),
         }
-        let (mut files, trust) = (Reloader::default(), Updater::new(Trusted::default()).0);
-        let access = Settings::new(given, &mut files, &trust, read)?;
-        warnings.extend_from_slice(&access.warnings);
+        let (mut files, client_cas) = (Reloader::default(), Updater::new(ClientCas::default()).0);
+        let tokens = tokens::follow(&mut files, given.text("token-auth-file").map(PathBuf::from))?;
+        if let Some(path) = given.text("client-ca-file") {
+            let file = NamedFile { flag: "--client-ca-file", path: path.into() };
+            watch_bundle(&mut files, file, &client_cas, |cas| &mut cas.clients)?;
+        }
+        let followed = Followed { files: &mut files, client_cas, tokens };
+        let auth = access::config(given, followed, &mut warnings, read)?;
         let file = given.text("admission-control-config-file").filter(|path| !path.is_empty());
         let admission = read_configuration(file.map(Path::new), &plugins)?;
         warnings.extend(admission.warnings.iter().cloned());
-        let audit = audit::auditing(given, &mut warnings)?;
-        if let Some(path) = given.text("client-ca-file") {
-            let file = NamedFile { flag: "--client-ca-file", path: path.into() };
-            watch_bundle(&mut files, file, &trust, |trusted| &mut trusted.clients)?;
-        }
-        let host = given.text("bind-address").unwrap_or("0.0.0.0");
-        let port = given.number("secure-port").unwrap_or(6443);
-        let listen = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-        Ok(Self {
-            listen: listen.parse()?,
-            advertise: given.text("advertise-address").and_then(|address| address.parse().ok()),
-            serving: serving(given)?,
-            trust: trust.current(),
-            tokens: tokens::follow(&mut files, given.text("token-auth-file").map(PathBuf::from))?,
-            files,
-            access,
+        let audit = audit::config(given, &mut warnings)?;
+        let extra_apis = if mutating_policies { vec![admission::MUTATING_POLICIES] } else { Vec::new() };
+        let server = server::Config {
             storage: storage(given)?,
             store: store_options(given),
-            limits: limits(given),
-            shutdown_delay: given.time("shutdown-delay-duration").unwrap_or_default(),
-            services: services(given)?,
-            event_ttl: given.time("event-ttl").unwrap_or(EVENT_TTL),
+            listen: Some(listen(given)?),
+            certificates: certificates(given)?,
+            auth,
+            files,
             plugins,
             admission,
-            mutating_policies,
+            extra_apis,
+            services: services(given)?,
+            limits: limits(given),
             audit,
-            log: log(given)?,
-            warnings,
-        })
+            // A bare kube-apiserver runs no controllers.
+            controllers: None,
+            mounts: Vec::new(),
+            roles: Vec::new(),
+            event_ttl: given.time("event-ttl").unwrap_or(EVENT_TTL),
+            host: process::listen::host_name(),
+            shutdown_delay: given.time("shutdown-delay-duration").unwrap_or_default(),
+        };
+        Ok(Self { server, log: log(given)?, warnings })
     }
 }
 
-/// Everything that is wrong with the flags as such, in Kubernetes' words.
+fn listen(given: &Given) -> Result<Listen> {
+    let host = given.text("bind-address").unwrap_or("0.0.0.0");
+    let port = given.number("secure-port").unwrap_or(6443);
+    let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let advertise = given.text("advertise-address").and_then(|address| address.parse().ok());
+    Ok(Listen { address: address.parse()?, advertise })
+}
+
+/// The problems of single flags, in Kubernetes' words.
 fn problems(given: &Given) -> Vec<String> {
     let mut problems = Vec::new();
     if given.list("etcd-servers").is_empty() {
@@ -175,7 +148,9 @@ fn problems(given: &Given) -> Vec<String> {
     for mode in given.list("authorization-mode") {
         match MODES.iter().find(|(name, _)| *name == mode) {
             None => problems.push(format!("authorization-mode {mode:?} is not a valid mode")),
-            Some((_, false)) => problems.push(format!("authorization-mode {mode:?} is not there: use RBAC")),
+            Some((_, false)) => {
+                problems.push(format!("authorization-mode {mode:?} is not supported: use RBAC"))
+            }
             Some((_, true)) => {}
         }
     }
@@ -191,12 +166,13 @@ fn read(flag: &str, path: &str) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {path}, which {flag} names"))
 }
 
-fn serving(given: &Given) -> Result<Serving> {
+fn certificates(given: &Given) -> Result<Certificates> {
     match (given.text("tls-cert-file"), given.text("tls-private-key-file")) {
         (None, None) => {
-            Ok(Serving::Folder(Path::new(given.text("cert-dir").unwrap_or("/var/run/kubernetes")).to_owned()))
+            let folder = given.text("cert-dir").unwrap_or("/var/run/kubernetes");
+            Ok(Certificates::ServingFolder(folder.into()))
         }
-        (Some(certificate), Some(key)) => Ok(Serving::Pair(Identity {
+        (Some(certificate), Some(key)) => Ok(Certificates::Serving(Identity {
             certificate: read("--tls-cert-file", certificate)?,
             key: read("--tls-private-key-file", key)?,
         })),
@@ -204,7 +180,7 @@ fn serving(given: &Given) -> Result<Serving> {
     }
 }
 
-fn storage(given: &Given) -> Result<Storage> {
+fn storage(given: &Given) -> Result<server::Storage> {
     let servers = given.list("etcd-servers");
     let servers = servers.iter().map(|url| url.parse()).collect::<Result<Vec<EtcdUrl>, _>>()?;
     let tls = match given.text("etcd-cafile") {
@@ -225,12 +201,9 @@ fn storage(given: &Given) -> Result<Storage> {
         }
     };
     let minute = Duration::from_secs(60);
-    Ok(Storage {
-        servers,
-        tls,
-        prefix: given.text("etcd-prefix").unwrap_or(crate::etcd::USUAL_PREFIX).to_owned(),
-        patience: given.time("storage-initialization-timeout").unwrap_or(minute),
-    })
+    let prefix = given.text("etcd-prefix").unwrap_or(crate::etcd::USUAL_PREFIX).to_owned();
+    let timeout = given.time("storage-initialization-timeout").unwrap_or(minute);
+    Ok(RemoteStore { servers, tls, prefix }.storage(timeout))
 }
 
 fn store_options(given: &Given) -> Options {
@@ -265,7 +238,7 @@ fn limits(given: &Given) -> Limits {
     limits
 }
 
-/// The plugins that are on, or a sentence about each name that is not one.
+/// The plugins that are on, or an error for each unknown name.
 fn plugins(given: &Given) -> Result<Switches, Vec<String>> {
     let (enabled, disabled) =
         (given.list("enable-admission-plugins"), given.list("disable-admission-plugins"));

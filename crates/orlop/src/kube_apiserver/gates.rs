@@ -1,6 +1,6 @@
-//! The feature gates of Kubernetes 1.35, and what becomes of one that is set.
+//! The feature gates of Kubernetes 1.35, with warnings about those that cannot be changed.
 
-/// Those that are on unless somebody switches them off.
+/// The gates that are on by default.
 const ON: &str = "
     APIResponseCompression APIServerIdentity APIServerTracing AggregatedDiscoveryRemoveBetaType
     AllowParsingUserUIDFromCertAuth AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
@@ -42,7 +42,7 @@ const ON: &str = "
     UnauthenticatedHTTP2DOSMitigation UserNamespacesSupport VolumeAttributesClass WatchList WatchListClient
     WinDSR WinOverlay WindowsGracefulNodeShutdown";
 
-/// Those that are off unless somebody switches them on.
+/// The gates that are off by default.
 const OFF: &str = "
     APIServingWithRoutine AllAlpha AllBeta AllowDNSOnlyNodeCSR
     AllowInsecureKubeletCertificateSigningRequests AllowOverwriteTerminationGracePeriodSeconds
@@ -68,7 +68,7 @@ const OFF: &str = "
     UserNamespacesHostNetworkSupport VolumeLimitScaling WatchCacheInitializationPostStartHook
     WatchFromStorageWithoutResourceVersion WindowsCPUAndMemoryAffinity WindowsHostNetwork";
 
-/// The gates that were set to something else than what this server does, each with a warning; or why one cannot be set.
+/// Warnings about gates that are set to another value than this server has, or the error of an unknown gate or value.
 pub(crate) fn warnings(pairs: &[(String, String)]) -> Result<Vec<String>, String> {
     let mut warnings = Vec::new();
     for (gate, value) in pairs {

@@ -1,6 +1,6 @@
-//! The role of `kube-apiserver`: the API server as other people's launchers start it, on the store of an `etcd` of this program.
+//! The drop-in `kube-apiserver`: the API server as launchers of test environments start it, on the store of an `etcd` of this program.
 //!
-//! Nothing runs here that a bare kube-apiserver would not run: no namespace is emptied, no kubeconfig is written.
+//! It runs only what a bare kube-apiserver runs: no controllers, and it writes no kubeconfig.
 
 mod access;
 mod admission;
@@ -21,14 +21,14 @@ use self::config::Config;
 pub(crate) use self::flags::FLAGS;
 use crate::go_flags::{self, BadArguments, Dialect, Given, Help};
 
-/// The version of Kubernetes that this is, for who asks a program of this name.
+/// The output of `--version`: the version of Kubernetes that is served.
 const VERSION: &str = "v1.35.4";
 
 const ABOUT: &str = "\
-The Kubernetes API server, under the name and with the flags that tools know.
+The Kubernetes API server, with kube-apiserver's name and flags.
 
-It keeps its objects in the `etcd` of this program (`etcd --help`), and runs nothing but the API: no controller, no scheduler.
-To have a control plane with one command, use `orlop up`.
+It stores objects in the `etcd` of this program (`etcd --help`), and runs no controllers and no scheduler.
+Use `orlop up` for a control plane with one command.
 
 Usage:
   kube-apiserver [flags]
@@ -44,11 +44,11 @@ Example:
 const GLOBAL: &str = "
 Global flags:
 
-  -h, --help                                             this text
-      --version[=raw]                                    the version of Kubernetes that is served
+  -h, --help                                             print help
+      --version[=raw]                                    print the version of Kubernetes that is served
 ";
 
-/// Runs until a signal comes. The arguments are those behind the program's name.
+/// Runs until a signal arrives. The arguments are those behind the program's name.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
     let given = match go_flags::parse(FLAGS, Dialect::Pflag, arguments).and_then(without_words) {
         Ok(given) => given,

@@ -1,43 +1,38 @@
-//! The way to the store: an `etcd` of this program, by its client URL.
+//! Connections to the store: an `etcd` of this program, by its client URL.
 
 use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use process::sockets;
 use rustls::pki_types::ServerName;
-use store::Remote;
+use server::Storage;
 use store::remote::{Connector, PROTOCOL, Stream};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
 use crate::etcd::{PREFIX_HEADER, STORE_PATH};
 
-/// Who asks for the store may start before who has it: how long to wait between two attempts.
-const RETRY: Duration = Duration::from_millis(10);
+/// The time limit for the text of an error response.
+const ERROR_BODY: Duration = Duration::from_millis(10);
 
-/// What connecting to one server may take.
+/// The time limit for connecting to one server.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// More than this is no answer of an `etcd` of this program.
+/// The size limit of a response head.
 const MAX_HEAD: u64 = 16 << 10;
 
-/// Where the objects are.
-#[derive(Clone)]
-pub(super) struct Storage {
+/// A store in another process.
+pub(super) struct RemoteStore {
     /// Addresses of one and the same store.
     pub(super) servers: Vec<EtcdUrl>,
-    /// There where an address is secure.
+    /// Present if an address is secure.
     pub(super) tls: Option<Arc<rustls::ClientConfig>>,
-    /// Which of its databases.
+    /// Selects one of its databases.
     pub(super) prefix: String,
-    /// How long the store may take to appear.
-    pub(super) patience: Duration,
 }
 
 /// `http://HOST:PORT` or `https://HOST:PORT`.
@@ -74,26 +69,17 @@ impl FromStr for EtcdUrl {
     }
 }
 
-impl Storage {
-    /// Connects, and waits for the other side to appear where it is not there yet.
-    pub(super) async fn open(self) -> Result<Remote> {
-        let deadline = Instant::now() + self.patience;
-        let shown = self.servers.first().map(|server| format!("{}:{}", server.host, server.port));
-        let storage = Arc::new(self);
+impl RemoteStore {
+    /// The storage of a server that waits this long for the store to appear.
+    pub(super) fn storage(self, timeout: Duration) -> Storage {
+        let first = self.servers.first().map(|server| format!("{}:{}", server.host, server.port));
+        let address = format!("{}, which --etcd-servers names", first.unwrap_or_default());
+        let remote = Arc::new(self);
         let connector: Connector = Arc::new(move || {
-            let storage = Arc::clone(&storage);
-            Box::pin(async move { storage.connect().await })
+            let remote = Arc::clone(&remote);
+            Box::pin(async move { remote.connect().await })
         });
-        loop {
-            match Remote::open(Arc::clone(&connector)).await {
-                Err(_) if Instant::now() < deadline => tokio::time::sleep(RETRY).await,
-                result => {
-                    let shown = shown.unwrap_or_default();
-                    return result
-                        .with_context(|| format!("no store at {shown}, which --etcd-servers names"));
-                }
-            }
-        }
+        Storage::Remote { connector, address, timeout }
     }
 
     async fn connect(&self) -> Result<Box<dyn Stream>, String> {
@@ -122,14 +108,14 @@ impl Storage {
         }
     }
 
-    /// Asks for the database of the prefix on this connection.
+    /// Upgrades the connection to the store protocol, for the database of the prefix.
     async fn upgrade(&self, mut stream: impl Stream, server: &EtcdUrl) -> io::Result<Box<dyn Stream>> {
         let request = format!(
             "GET {STORE_PATH} HTTP/1.1\r\nHost: {}:{}\r\nConnection: upgrade\r\nUpgrade: {PROTOCOL}\r\n{PREFIX_HEADER}: {}\r\n\r\n",
             server.host, server.port, self.prefix
         );
         stream.write_all(request.as_bytes()).await?;
-        // The other side says nothing behind its head before it is asked, so that nothing of it is lost in the buffer.
+        // The store sends nothing behind its head before the first call, so the buffer loses nothing.
         let mut head = BufReader::new((&mut stream).take(MAX_HEAD));
         let mut first = String::new();
         head.read_line(&mut first).await?;
@@ -139,7 +125,7 @@ impl Storage {
         }
         if first.split_whitespace().nth(1) != Some("101") {
             let mut body = String::new();
-            let _ = tokio::time::timeout(RETRY, head.read_line(&mut body)).await;
+            let _ = tokio::time::timeout(ERROR_BODY, head.read_line(&mut body)).await;
             let status = first.trim();
             return Err(io::Error::other(format!(
                 "this is no etcd of Orlop, or not of this version: {status} {}",
@@ -155,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_etcd_writes_them() {
+    fn addresses_are_parsed_as_etcd_writes_them() {
         let read = |text: &str| text.parse::<EtcdUrl>().map(|url| (url.host, url.port, url.is_secure)).ok();
         assert_eq!(read("http://127.0.0.1:2379"), Some(("127.0.0.1".to_owned(), 2379, false)));
         assert_eq!(read("https://[::1]:1/"), Some(("::1".to_owned(), 1, true)));

@@ -117,7 +117,7 @@ async fn kube_apiserver_accepts_the_audit_flags() {
     let (code, _, told) = envtest::run(&assets.path("kube-apiserver"), &legacy).await;
     assert_eq!(code, Some(1));
     for expected in [
-        "--audit-log-format legacy is not there: use json",
+        "--audit-log-format=legacy is not supported: use json",
         "--audit-log-maxage -1 can't be a negative number",
     ] {
         assert!(told.contains(expected), "{told}");

@@ -1,14 +1,14 @@
 //! Cascading and namespace deletions that a killed server had begun: they finish after the next start, and
 //! delete nothing else.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use apiserver::{ApiServer, ApiService, auth::Identity};
+use ::server::{Config, Storage, loopback};
+use apiserver::ApiService;
 use futures::StreamExt;
 use http_body_util::{BodyExt, Full};
-use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use store::{Durability, FileOptions, Metrics, Options, Sqlite, Store};
+use store::Durability;
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -61,15 +61,10 @@ fn reference(owner: &Value) -> Value {
 
 async fn fill(folder: &Path) {
     std::fs::create_dir_all(folder).expect("the folder can be made");
-    let mut options = FileOptions::new(folder.join("orlop.db"));
-    options.durability = Durability::Process;
-    let engine = Arc::new(Sqlite::open(&options).expect("the file can be made"));
-    let store = Store::open(engine, Options::default(), &Metrics::new(&mut Registry::default()))
-        .await
-        .expect("it opens");
-    let api = ApiServer::builder(store.clone()).build().await.expect("it opens");
-    let itself = Identity::authenticated("test", ["system:masters".to_owned()]);
-    let filling = Filling(ApiService::new(api, itself));
+    let storage = Storage::Sqlite { path: folder.join("orlop.db"), durability: Durability::Process };
+    let config = Config { storage, controllers: None, ..Config::in_memory() };
+    let server = ::server::Server::start(config).await.expect("it opens");
+    let filling = Filling(server.service(loopback::administrator()));
     filling.make("/api/v1/namespaces", json!({"metadata": {"name": "ending"}})).await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let going = filling.make(maps, json!({"metadata": {"name": "going"}})).await;
@@ -78,8 +73,7 @@ async fn fill(folder: &Path) {
     filling.make_many(FEW, "shared", "default", &[&going, &staying]).await;
     filling.make_many(FEW, "free", "default", &[]).await;
     filling.make_many(INSIDE, "inside", "ending", &[]).await;
-    drop(filling);
-    store.close().await;
+    server.shutdown().await.expect("nothing fails");
 }
 
 /// The number of ConfigMaps in a namespace.

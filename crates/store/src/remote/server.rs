@@ -262,13 +262,16 @@ mod tests {
             let (_, before) = engine.history(None).await.unwrap();
             let advancing = Arc::clone(&engine);
             let from = before.incarnation.clone();
-            let advance =
-                tokio::task::spawn(async move { advancing.advance_from(from, Revision(100)).await });
-            while !advance.is_finished() {
+            let mut advance = tokio::task::JoinSet::new();
+            advance.spawn(async move { advancing.advance_from(from, Revision(100)).await });
+            let advanced = loop {
+                if let Some(advanced) = advance.try_join_next() {
+                    break advanced;
+                }
                 let (advances, found) = engine.history(None).await.unwrap();
                 assert_eq!(advances > 0, found.incarnation != before.incarnation);
-            }
-            advance.await.unwrap().unwrap().expect("the database is at that incarnation");
+            };
+            advanced.unwrap().unwrap().expect("the database is at that incarnation");
             engine.close().await;
         }
     }

@@ -1,4 +1,4 @@
-//! What flags become.
+//! Tests of the flags and the configuration that they give.
 
 use std::sync::LazyLock;
 use std::time::SystemTime;
@@ -48,10 +48,13 @@ fn nothing_at_all_is_refused_with_everything_that_is_missing() {
 
 #[test]
 fn what_is_not_given_is_as_kubernetes_has_it() {
-    let config = config(&[]).unwrap();
-    assert_eq!(config.listen.to_string(), "0.0.0.0:6443");
-    assert_eq!(config.storage.prefix, "/registry");
-    assert!(matches!(config.serving, Serving::Folder(folder) if folder == Path::new("/var/run/kubernetes")));
+    let config = config(&[]).unwrap().server;
+    assert_eq!(config.listen.unwrap().address.to_string(), "0.0.0.0:6443");
+    let server::Storage::Remote { address, .. } = &config.storage else { panic!("{:?}", config.storage) };
+    assert!(address.starts_with("127.0.0.1:2379"), "{address}");
+    assert!(
+        matches!(config.certificates, Certificates::ServingFolder(folder) if folder == Path::new("/var/run/kubernetes"))
+    );
     assert_eq!((config.limits.reads_in_flight, config.limits.writes_in_flight), (400, 200));
 }
 
@@ -70,8 +73,9 @@ fn addresses_and_numbers_are_taken() {
         "--shutdown-delay-duration=9s",
         "--shutdown-send-retry-after",
     ])
-    .unwrap();
-    assert_eq!(config.listen.to_string(), "[::1]:7");
+    .unwrap()
+    .server;
+    assert_eq!(config.listen.unwrap().address.to_string(), "[::1]:7");
     assert_eq!((config.limits.reads_in_flight, config.limits.writes_in_flight), (usize::MAX, 3));
     assert_eq!(
         (config.limits.watch_time, config.shutdown_delay),
@@ -85,7 +89,7 @@ fn addresses_and_numbers_are_taken() {
 
 #[test]
 fn plugins_are_those_of_kubernetes_with_some_more_and_some_less() {
-    let plugins = |arguments: &[&str]| config(arguments).unwrap().plugins;
+    let plugins = |arguments: &[&str]| config(arguments).unwrap().server.plugins;
     assert!(plugins(&[]).is_on("ServiceAccount"));
     let changed = plugins(&[
         "--disable-admission-plugins=ServiceAccount",
@@ -110,7 +114,7 @@ fn what_is_wanted_and_not_there_is_warned_about() {
 fn wrong_values_are_refused_in_kubernetes_words() {
     for (argument, expected) in [
         ("--authorization-mode=Nope", "authorization-mode \"Nope\" is not a valid mode"),
-        ("--authorization-mode=ABAC", "authorization-mode \"ABAC\" is not there: use RBAC"),
+        ("--authorization-mode=ABAC", "authorization-mode \"ABAC\" is not supported: use RBAC"),
         ("--service-cluster-ip-range=foo", "service-cluster-ip-range[0] is not a valid cidr"),
         ("--enable-admission-plugins=Nope", "enable-admission-plugins plugin \"Nope\" is unknown"),
         ("--feature-gates=Nope=true", "unrecognized feature gate: Nope"),
@@ -131,10 +135,11 @@ fn policies_that_change_objects_need_their_gate_and_their_api() {
     let gate = "--feature-gates=MutatingAdmissionPolicy=true";
     let api = "--runtime-config=admissionregistration.k8s.io/v1beta1=true";
     let asked = config(&[gate, api]).unwrap();
-    assert!(asked.mutating_policies && asked.warnings.is_empty());
+    assert_eq!(asked.server.extra_apis, [admission::MUTATING_POLICIES]);
+    assert!(asked.warnings.is_empty());
     for alone in [gate, api] {
         let config = config(&[alone]).unwrap();
-        assert!(!config.mutating_policies && config.warnings.len() == 1, "{alone}");
+        assert!(config.server.extra_apis.is_empty() && config.warnings.len() == 1, "{alone}");
     }
 }
 
@@ -154,6 +159,6 @@ fn plugins_are_configured_by_a_file() {
                     defaults: {enforce: baseline}\n";
     std::fs::write(folder.path().join("security.yaml"), security).unwrap();
     let config = config(&[&flag]).unwrap();
-    assert_eq!(config.admission.pod_security.defaults.enforce.to_string(), "baseline:latest");
+    assert_eq!(config.server.admission.pod_security.defaults.enforce.to_string(), "baseline:latest");
     assert_eq!(config.warnings.len(), 1, "EventRateLimit is not on");
 }

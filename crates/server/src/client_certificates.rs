@@ -1,28 +1,28 @@
-//! Maps credentials to users: client certificates and static tokens, in the API server's terms.
+//! Client certificate authentication: CN is the user, the Os are the groups.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use apiserver::{
     Peers,
-    auth::{Connection, Identity, Peer, StaticToken as ServerToken},
+    auth::{Connection, Identity, Peer},
 };
 use process::{reload::Current, tls::CertIdentity};
 use rustls::pki_types::{CertificateDer, UnixTime};
 
-use crate::{tokens::StaticToken, trust::Trusted};
+use crate::client_cas::ClientCas;
 
 /// The verifiers of client certificates.
 #[derive(Debug)]
 struct Verifier {
-    trusted: Current<Trusted>,
-    /// The names of front proxies, where there are such; empty for any.
-    proxy_names: Option<Vec<String>>,
+    trusted: Current<ClientCas>,
+    /// The names of front proxies, if there are front proxies; empty for any.
+    front_proxy_names: Option<Vec<String>>,
 }
 
-/// Verifies client certificates by the trusted CAs: CN is the user, the Os are the groups.
-pub(crate) fn by_certificate(trusted: Current<Trusted>, proxy_names: Option<Vec<String>>) -> Peers {
-    let verifier = Arc::new(Verifier { trusted, proxy_names });
+/// Authenticates connections by the trusted CAs.
+pub(crate) fn authenticator(trusted: Current<ClientCas>, front_proxy_names: Option<Vec<String>>) -> Peers {
+    let verifier = Arc::new(Verifier { trusted, front_proxy_names });
     Arc::new(move |chain| {
         let chain: Vec<_> = chain.iter().map(|certificate| certificate.clone().into_owned()).collect();
         let verdict = Mutex::new(verifier.verdict(&chain, SystemTime::now()));
@@ -30,7 +30,7 @@ pub(crate) fn by_certificate(trusted: Current<Trusted>, proxy_names: Option<Vec<
     })
 }
 
-/// A chain with the last verdict on it, which holds until a certificate expires or the trusted CAs change.
+/// A certificate chain with its last verdict, which holds until a certificate expires or the trusted CAs change.
 #[derive(Debug)]
 struct ClientChain {
     chain: Vec<CertificateDer<'static>>,
@@ -42,7 +42,7 @@ struct ClientChain {
 struct Verdict {
     connection: Arc<Connection>,
     valid_until: UnixTime,
-    trusted: Arc<Trusted>,
+    trusted: Arc<ClientCas>,
 }
 
 impl Peer for ClientChain {
@@ -68,8 +68,8 @@ impl Verifier {
             }
             Err(refusal) => Connection::BadCertificate(refusal.to_string()),
         };
-        let is_proxy = self.proxy_names.as_ref().is_some_and(|names| {
-            let proxy = trusted.proxies.verifier.verify(chain, now);
+        let is_proxy = self.front_proxy_names.as_ref().is_some_and(|names| {
+            let proxy = trusted.front_proxies.verifier.verify(chain, now);
             proxy.is_ok_and(|proxy| {
                 valid_until = valid_until.min(proxy.valid_until);
                 names.is_empty() || names.contains(&proxy.common_name)
@@ -86,23 +86,11 @@ fn unix(time: SystemTime) -> UnixTime {
 
 fn user(verified: CertIdentity) -> Identity {
     let CertIdentity { common_name, organizations, uid, fingerprint, .. } = verified;
-    let mut identity = identity(common_name, uid.unwrap_or_default(), organizations);
+    let mut identity = Identity::authenticated(common_name, organizations);
+    identity.uid = uid.unwrap_or_default();
     let credential = format!("X509SHA256={fingerprint}");
     identity.extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![credential]);
     identity
-}
-
-/// The users of a token file.
-pub(crate) fn tokens(tokens: Vec<StaticToken>) -> Vec<ServerToken> {
-    let known = tokens.into_iter().map(|StaticToken { token, user, uid, groups }| ServerToken {
-        token,
-        identity: identity(user, uid, groups),
-    });
-    known.collect()
-}
-
-fn identity(name: String, uid: String, groups: Vec<String>) -> Identity {
-    Identity { uid, ..Identity::authenticated(name, groups) }
 }
 
 #[cfg(test)]
@@ -111,14 +99,14 @@ mod tests {
     use x509::pem;
 
     use super::*;
-    use crate::trust::CaBundle;
+    use crate::client_cas::CaBundle;
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// The certificates of a server, and its administrator on a connection to a server that trusts these CAs.
-    fn admin(trusted: &Current<Trusted>, pki: &Pki) -> Arc<dyn Peer> {
+    /// A connection of the administrator of `pki` to a server that trusts these CAs.
+    fn admin(trusted: &Current<ClientCas>, pki: &Pki) -> Arc<dyn Peer> {
         let chain = pem::single(pki.admin.certificate.as_bytes(), pem::CERTIFICATE).unwrap();
-        match by_certificate(trusted.clone(), None)(&[chain.into()]) {
+        match authenticator(trusted.clone(), None)(&[chain.into()]) {
             Connection::Peer(peer) => peer,
             other => panic!("{other:?}"),
         }
@@ -136,7 +124,7 @@ mod tests {
     fn an_expired_client_certificate_is_refused_on_an_open_connection() {
         let (pki, now) = (pki(), SystemTime::now());
         let own = CaBundle::from_pem(pki.ca.as_bytes()).unwrap();
-        let peer = admin(&Current::fixed(Trusted { own, ..Trusted::default() }), &pki);
+        let peer = admin(&Current::fixed(ClientCas { own, ..ClientCas::default() }), &pki);
         for (days, expected) in [(0, true), (364, true), (366, false), (364, false)] {
             assert_eq!(is_known(&peer, now + days * DAY), expected, "{days}");
         }
@@ -146,14 +134,14 @@ mod tests {
     fn a_reloaded_client_ca_counts_on_open_connections() {
         let ([first, second], now) = ([pki(), pki()], SystemTime::now());
         let bundle = |pki: &Pki| CaBundle::from_pem(pki.ca.as_bytes()).unwrap();
-        let trusting = |pki: &Pki| Trusted { clients: bundle(pki), ..Trusted::default() };
+        let trusting = |pki: &Pki| ClientCas { clients: bundle(pki), ..ClientCas::default() };
         let (updater, trusted) = Updater::new(trusting(&first));
         let peers = [admin(&trusted, &first), admin(&trusted, &second)];
         let known = || peers.each_ref().map(|peer| is_known(peer, now));
         assert_eq!(known(), [true, false]);
         updater.set(trusting(&second));
         assert_eq!(known(), [false, true]);
-        updater.update(|trusted| Trusted { own: bundle(&first), ..trusted.clone() });
+        updater.update(|trusted| ClientCas { own: bundle(&first), ..trusted.clone() });
         assert_eq!(known(), [true, true]);
     }
 }

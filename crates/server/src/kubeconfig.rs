@@ -1,4 +1,4 @@
-//! The administrator's kubeconfig: everything that kubectl needs, in one private file.
+//! The administrator's kubeconfig.
 
 use std::{io, path::Path};
 
@@ -8,12 +8,13 @@ use process::{
     pki::Pki,
 };
 
-/// Writes it in one step: whoever sees the file sees all of it. Each start writes it again.
+/// Replaces the file in one step, so that no reader sees a part of it. Each start writes it again.
 pub(crate) fn write(path: &Path, address: &str, pki: &Pki) -> io::Result<()> {
     files::replace(path, render(address, pki).as_bytes(), Access::Private)
 }
 
-fn render(address: &str, pki: &Pki) -> String {
+/// The text of a kubeconfig for the server at `address`, HOST:PORT.
+pub(crate) fn render(address: &str, pki: &Pki) -> String {
     let ca = BASE64_STANDARD.encode(&pki.ca);
     let certificate = BASE64_STANDARD.encode(&pki.admin.certificate);
     let key = BASE64_STANDARD.encode(&pki.admin.key);

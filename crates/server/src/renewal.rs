@@ -1,4 +1,4 @@
-//! Certificates of a server that runs for months: renewed in time, without a restart.
+//! Certificate renewal without a restart.
 
 use std::{convert::Infallible, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -6,57 +6,59 @@ use process::{
     Shutdown,
     pki::{CHECK_INTERVAL, Pki},
     reload::Updater,
+    supervisor::TaskError,
     tls::ServingCertificate,
 };
 
 use crate::{
+    client_cas::{CaBundle, ClientCas},
     kubeconfig,
-    trust::{CaBundle, Trusted},
 };
 
-/// What a renewal has to put in place.
+/// The files that a renewal writes.
 pub(crate) struct Renewal {
+    /// The folder of the certificates.
     pub(crate) folder: PathBuf,
+    /// The name or address that the server listens on.
     pub(crate) host: String,
     pub(crate) kubeconfig: PathBuf,
     /// HOST:PORT for the kubeconfig.
     pub(crate) address: String,
 }
 
-/// The parts of the running server that a renewal replaces.
+/// The parts of the running server that a renewal updates.
 pub(crate) struct Renewed {
     pub(crate) serving: Arc<ServingCertificate>,
-    pub(crate) trust: Updater<Trusted>,
-    /// The CA with its key, for what signs and publishes.
+    pub(crate) client_cas: Updater<ClientCas>,
+    /// The CA with its key, for the controllers that sign certificates and publish the CA.
     pub(crate) pki: Updater<Pki>,
 }
 
 impl Renewal {
-    /// Looks once a day. A failure is logged and tried again the next day: certificates last for months after the
-    /// first try.
+    /// Checks the certificates once a day. A failure is retried the next day: certificates are renewed months before they expire.
     pub(crate) async fn run(self, renewed: Renewed, shutdown: Shutdown) -> Result<(), Infallible> {
         loop {
             tokio::select! {
                 () = shutdown.requested() => return Ok(()),
                 () = tokio::time::sleep(CHECK_INTERVAL) => {}
             }
-            if let Err(error) = self.look(&renewed, SystemTime::now()) {
-                tracing::error!(%error, "cannot renew certificates; retrying at the next look");
+            if let Err(error) = self.renew(&renewed, SystemTime::now()) {
+                tracing::error!(%error, "cannot renew certificates; retrying in a day");
             }
         }
     }
 
-    /// Renews what is due, and puts a new CA to use: it is trusted beside the old one, and signs from now on.
-    fn look(&self, renewed: &Renewed, now: SystemTime) -> anyhow::Result<()> {
+    /// Renews the certificates that are due. A new CA signs from now on; the old one stays trusted until it expires.
+    fn renew(&self, renewed: &Renewed, now: SystemTime) -> Result<(), TaskError> {
         let pki = Pki::ensure(&self.folder, &self.host, now)?;
         let trusted = pki.trusted();
-        if renewed.trust.current().get().own.pem != trusted {
+        if renewed.client_cas.current().get().own.pem != trusted {
             let own = CaBundle::from_pem(trusted.as_bytes())?;
-            renewed.trust.update(|trusted| Trusted { own, ..trusted.clone() });
+            renewed.client_cas.update(|trusted| ClientCas { own, ..trusted.clone() });
         }
         renewed.serving.replace(&pki.server)?;
         kubeconfig::write(&self.kubeconfig, &self.address, &pki)?;
-        // The controllers start again with it, so it is set only where there is something new.
+        // A new value restarts the controllers.
         if renewed.pki.current().get().trusted() != trusted {
             renewed.pki.set(pki);
         }
@@ -70,11 +72,11 @@ mod tests {
     use x509::pem;
 
     use super::*;
-    use crate::callers;
+    use crate::client_certificates;
 
     fn is_trusted(renewed: &Renewed, certificate: &str) -> bool {
         let chain = pem::single(certificate.as_bytes(), pem::CERTIFICATE).unwrap();
-        match callers::by_certificate(renewed.trust.current(), None)(&[chain.into()]) {
+        match client_certificates::authenticator(renewed.client_cas.current(), None)(&[chain.into()]) {
             Connection::Peer(peer) => matches!(*peer.verify(SystemTime::now()), Connection::Certificate(_)),
             other => panic!("{other:?}"),
         }
@@ -95,16 +97,16 @@ mod tests {
         let own = CaBundle::from_pem(first.trusted().as_bytes()).unwrap();
         let renewed = Renewed {
             serving: Arc::new(ServingCertificate::new(&first.server).unwrap()),
-            trust: Updater::new(Trusted { own, ..Trusted::default() }).0,
+            client_cas: Updater::new(ClientCas { own, ..ClientCas::default() }).0,
             pki: Updater::new(first.clone()).0,
         };
-        // What the old CA has signed not long ago.
+        // A certificate that the old CA signed recently.
         let request = include_bytes!("../../../fixtures/certificates/dev.csr");
         let request = x509::CertificateRequest::from_pem(request).unwrap();
         let old = first.signer.client(&request, &[], now, year).unwrap();
         assert!(is_trusted(&renewed, &old));
 
-        renewal.look(&renewed, now).unwrap();
+        renewal.renew(&renewed, now).unwrap();
         let pki = renewed.pki.current().get();
         assert_ne!(pki.ca, first.ca);
         let new = pki.signer.client(&request, &[], now, year).unwrap();
@@ -116,7 +118,7 @@ mod tests {
         let kubeconfig = std::fs::read_to_string(&renewal.kubeconfig).unwrap();
         assert!(kubeconfig.contains("client-certificate-data"), "{kubeconfig}");
 
-        renewal.look(&renewed, now).unwrap();
+        renewal.renew(&renewed, now).unwrap();
         assert!(Arc::ptr_eq(&pki, &renewed.pki.current().get()), "nothing new, nothing set");
     }
 }

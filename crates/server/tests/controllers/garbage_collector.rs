@@ -1,4 +1,4 @@
-//! Objects that go with their owners, and those that do not.
+//! The garbage collector: deletes dependents with their owners, and nothing else.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("orlop.db");
-        let servers = Servers::on(&[Database::Sqlite { path, durability: Durability::Process }]).await;
+        let servers = Servers::on(&[Storage::Sqlite { path, durability: Durability::Process }]).await;
         Self { servers, _folder: folder }
     }
 
@@ -110,7 +110,7 @@ async fn dependents_go_with_their_last_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_goes_in_the_foreground_goes_last() {
+async fn an_owner_in_foreground_deletion_goes_last() {
     let world = World::new().await;
     let owner = world.map("owner", &[]).await;
     let middle = world.map("middle", &[reference(&owner)]).await;
@@ -134,7 +134,7 @@ async fn who_goes_in_the_foreground_goes_last() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn orphans_stay_and_forget_their_owner() {
+async fn orphans_stay_without_their_owner_reference() {
     let world = World::new().await;
     let (owner, other) = (world.map("owner", &[]).await, world.map("other", &[]).await);
     world.map("left", &[reference(&owner)]).await;
@@ -147,7 +147,7 @@ async fn orphans_stay_and_forget_their_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_circle_that_is_deleted_in_the_foreground_goes() {
+async fn a_cycle_in_foreground_deletion_goes() {
     let world = World::new().await;
     let one = world.map("one", &[]).await;
     let two = world.map("two", &[reference(&one)]).await;
@@ -160,7 +160,7 @@ async fn a_circle_that_is_deleted_in_the_foreground_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn owners_that_are_not_there_or_are_others_do_not_count() {
+async fn owners_that_do_not_exist_or_have_another_uid_do_not_count() {
     let world = World::new().await;
     let living = world.map("living", &[]).await;
     let mut another = reference(&living);
@@ -183,7 +183,7 @@ async fn owners_that_are_not_there_or_are_others_do_not_count() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_owner_in_another_namespace_is_none_and_people_are_told() {
+async fn an_owner_in_another_namespace_is_invalid_and_reported_by_an_event() {
     let world = World::new().await;
     let owner = world.map("owner", &[]).await;
     world.make("/api/v1/namespaces", json!({"metadata": {"name": "elsewhere"}})).await;
@@ -208,7 +208,7 @@ async fn an_owner_in_another_namespace_is_none_and_people_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kinds_that_come_and_go_own_and_are_owned() {
+async fn custom_resources_own_and_are_owned() {
     let world = World::new().await;
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let ships = "/apis/example.com/v1/namespaces/default/ships";

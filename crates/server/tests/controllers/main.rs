@@ -1,60 +1,45 @@
-//! The controllers with a server in one process: that nothing stays behind in a namespace that ends, and who is collected.
+//! The cluster controllers of a server: the namespace controller leaves nothing behind, and the garbage collector deletes dependents.
 
-mod garbage;
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod garbage_collector;
 
 use std::time::Duration;
 
 use apiserver::ApiService;
-use http::Method;
+use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use pgtest::PgServer;
-use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
+use server::{Config, PostgresUrl, Server, Storage, loopback};
 use store::Durability;
 use tokio::task::JoinSet;
+use tower_service::Service;
 
-use super::*;
-use crate::database;
-use crate::{config::Database, postgres::PostgresUrl};
-
-/// Far more than the end of a namespace takes on a busy machine; only a test that fails waits for it.
+/// Far longer than the deletion of a namespace takes on a busy machine; only a failing test waits for it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Servers on one database, each with its own controllers.
 struct Servers {
+    running: Vec<Server>,
     apis: Vec<ApiService>,
-    controllers: JoinSet<Result<(), tasks::TaskFailure>>,
-    shutdown: Shutdown,
 }
 
 impl Servers {
-    async fn on(databases: &[Database]) -> Self {
-        let mut servers = Self { apis: vec![], controllers: JoinSet::new(), shutdown: Shutdown::new() };
-        for database in databases {
-            let store =
-                database::open(database, store::Options::default(), &mut Registry::default()).await.unwrap();
-            let api = ApiServer::builder(store).build().await.unwrap();
-            let all = Selection::new(&["*".to_owned()], CONTROLLERS, OWN).unwrap();
-            let shared_at = matches!(database, Database::Postgres(_)).then(|| "test".to_owned());
-            let controllers = run(
-                api.clone(),
-                all,
-                Sources::default(),
-                Metrics::default(),
-                shared_at,
-                servers.shutdown.clone(),
-            );
-            servers.controllers.spawn(controllers);
-            let itself = Identity::authenticated("test", ["system:masters".to_owned()]);
-            servers.apis.push(ApiService::new(api, itself));
+    async fn on(databases: &[Storage]) -> Self {
+        let mut servers = Self { running: vec![], apis: vec![] };
+        for storage in databases {
+            let config = Config { storage: storage.clone(), ..Config::in_memory() };
+            let server = Server::start(config).await.unwrap();
+            servers.apis.push(server.service(loopback::administrator()));
+            servers.running.push(server);
         }
         servers
     }
 
     async fn stop(self) {
-        self.shutdown.request();
-        for ended in self.controllers.join_all().await {
-            ended.unwrap();
+        for server in self.running {
+            server.shutdown().await.unwrap();
         }
     }
 }
@@ -72,7 +57,7 @@ fn version(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-/// Makes objects until the namespace is gone. Gives the newest revision that one of them got.
+/// Creates objects until the namespace is gone. Returns the newest revision of them.
 async fn fill(api: ApiService, path: String) -> u64 {
     let mut newest = 0;
     loop {
@@ -85,7 +70,7 @@ async fn fill(api: ApiService, path: String) -> u64 {
     }
 }
 
-/// Ends a namespace that many clients fill meanwhile.
+/// Deletes a namespace while many clients create objects in it.
 async fn end_while_filled(apis: &[ApiService], name: &str) {
     let namespaces = "/api/v1/namespaces";
     let (path, content) = (format!("{namespaces}/{name}"), format!("{namespaces}/{name}/configmaps"));
@@ -105,7 +90,7 @@ async fn end_while_filled(apis: &[ApiService], name: &str) {
     let (code, ending) = call(&apis[0], Method::DELETE, &path, &Value::Null).await;
     assert_eq!((code, &ending["status"]["phase"]), (200, &json!("Terminating")));
     let newest = clients.join_all().await.into_iter().max();
-    assert!(newest < Some(version(&ending)), "{newest:?} was made in a namespace that ends: {ending}");
+    assert!(newest < Some(version(&ending)), "{newest:?} was created in a terminating namespace: {ending}");
     let (_, left) = call(&apis[0], Method::GET, &content, &Value::Null).await;
     assert_eq!(left["items"], json!([]));
 }
@@ -120,7 +105,7 @@ async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
-async fn check(databases: &[Database]) {
+async fn check(databases: &[Storage]) {
     let servers = Servers::on(databases).await;
     for round in 0..4 {
         let name = format!("n{round}");
@@ -131,16 +116,16 @@ async fn check(databases: &[Database]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_that_ends_while_clients_fill_it_keeps_nothing() {
+async fn a_namespace_deleted_while_clients_create_objects_ends_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orlop.db");
-    check(&[Database::Sqlite { path, durability: Durability::Process }]).await;
+    check(&[Storage::Sqlite { path, durability: Durability::Process }]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_that_ends_while_clients_of_two_servers_fill_it_keeps_nothing() {
+async fn a_namespace_deleted_while_clients_of_two_servers_create_objects_ends_empty() {
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();
-    let database = || Database::Postgres(PostgresUrl { url: url.clone(), passfile: None });
+    let database = || Storage::Postgres(PostgresUrl { url: url.clone(), passfile: None });
     check(&[database(), database()]).await;
 }

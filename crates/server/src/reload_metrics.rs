@@ -1,4 +1,4 @@
-//! Metrics of files that are reloaded, named as those of kube-apiserver's authentication configuration are.
+//! Metrics of reloaded files, named like those of kube-apiserver's authentication configuration.
 
 use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;

@@ -1,0 +1,72 @@
+//! Products as roles: the table, their flags in `up`, and their subcommands.
+
+mod alone;
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use role::{Role, RoleDefinition};
+
+use self::alone::AloneArgs;
+
+/// The products of this binary. `up` runs all of them.
+pub const ROLES: &[RoleDefinition] = &[];
+
+/// The subcommand that runs all roles.
+const UP: &str = "up";
+
+/// Adds the flags of all roles and a flag `--no-NAME` to `up`, and a subcommand for each role.
+pub(crate) fn add_to(command: Command, roles: &[RoleDefinition]) -> Command {
+    let with_flags = |up: Command| {
+        roles.iter().fold(up, |up, role| {
+            let up = (role.flags)(up.next_help_heading(role.name));
+            let help = format!("Do not run the role {}", role.name);
+            up.arg(Arg::new(off(role)).long(off(role)).help(help).action(ArgAction::SetTrue))
+        })
+    };
+    let command = if roles.is_empty() { command } else { command.mut_subcommand(UP, with_flags) };
+    roles.iter().fold(command, |command, role| {
+        let alone = AloneArgs::augment_args(Command::new(role.name).about(role.about));
+        command.subcommand((role.flags)(alone.next_help_heading(role.name)))
+    })
+}
+
+/// The name of the flag that switches a role off. Flag names live as long as the process, so the few bytes are leaked.
+fn off(role: &RoleDefinition) -> &'static str {
+    format!("no-{}", role.name).leak()
+}
+
+/// The roles of `up` that are not switched off, configured by its flags. Other subcommands run none.
+pub(crate) fn selected(roles: &[RoleDefinition], matches: &ArgMatches) -> Result<Vec<Role>> {
+    let Some(up) = matches.subcommand_matches(UP) else { return Ok(Vec::new()) };
+    let on = roles.iter().filter(|role| !up.get_flag(off(role)));
+    on.map(|role| configured(role, up)).collect()
+}
+
+/// The role that a subcommand runs alone, if it is one.
+pub(crate) fn alone(roles: &[RoleDefinition], matches: &ArgMatches) -> Option<Result<Alone>> {
+    let (name, flags) = matches.subcommand()?;
+    let definition = roles.iter().find(|role| role.name == name)?;
+    let parsed = AloneArgs::from_arg_matches(flags).map_err(Into::into);
+    Some(parsed.and_then(|args| Ok(Alone { role: configured(definition, flags)?, args })))
+}
+
+fn configured(definition: &RoleDefinition, matches: &ArgMatches) -> Result<Role> {
+    let role = (definition.configure)(matches).map_err(anyhow::Error::from_boxed);
+    role.with_context(|| format!("cannot configure {}", definition.name))
+}
+
+/// A role that runs alone.
+#[derive(Debug)]
+pub(crate) struct Alone {
+    role: Role,
+    args: AloneArgs,
+}
+
+impl Alone {
+    /// Runs the role until a signal arrives or it fails.
+    pub(crate) async fn run(self) -> Result<()> {
+        alone::run(&self.role, self.args).await
+    }
+}
