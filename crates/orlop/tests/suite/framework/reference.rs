@@ -57,9 +57,10 @@ impl Reference {
         let etcd = start(&assets.join("etcd"), &path("etcd.log"), &etcd);
         fs::write(path("tokens.csv"), "admin-token,admin,admin,system:masters\n")
             .expect("the folder is there");
-        let (serving, key) =
-            (process::pki::serving_pair("127.0.0.1", std::time::SystemTime::now()), path("sa.key"));
-        fs::write(&key, serving.expect("a key can be made").key).expect("the folder is there");
+        let accounts =
+            process::pki::serving_pair("127.0.0.1", std::time::SystemTime::now()).expect("a key can be made");
+        fs::write(path("sa.crt"), accounts.certificate).expect("the folder is there");
+        fs::write(path("sa.key"), accounts.key).expect("the folder is there");
         let server = [
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
@@ -69,8 +70,8 @@ impl Reference {
             "--authorization-mode=RBAC".to_owned(),
             format!("--token-auth-file={}", path("tokens.csv").display()),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            format!("--service-account-key-file={}", key.display()),
-            format!("--service-account-signing-key-file={}", key.display()),
+            format!("--service-account-key-file={}", path("sa.crt").display()),
+            format!("--service-account-signing-key-file={}", path("sa.key").display()),
             // No controller makes the account that this plugin asks for.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
         ];
@@ -90,7 +91,10 @@ impl Reference {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(PATIENCE, ready).await.expect("kube-apiserver becomes ready");
+        if timeout(PATIENCE, ready).await.is_err() {
+            let log = reference.kubeconfig.with_file_name("kube-apiserver.log");
+            panic!("kube-apiserver is not ready: {}", fs::read_to_string(log).unwrap_or_default());
+        }
         reference
     }
 }
