@@ -52,7 +52,8 @@ mod server;
 mod start;
 mod storage;
 
-pub use apiserver::auth::Identity;
+pub use apiserver::auth::{Connection, Identity, StaticToken};
+pub use apiserver::{ApiService, Body};
 pub use audit::AuditConfig;
 pub use auth::{
     Anonymous, AuthConfig, FrontProxies, ServiceAccountConfig, SigningKeySource, follow_keys,

@@ -6,10 +6,11 @@ use apiserver::{ApiServer, Builder, auth::Identity};
 use controller::{Apply, Metrics, Objects, ResourceKind};
 use http::HeaderValue;
 use kube::Client;
-use process::Shutdown;
+use process::{Shutdown, supervisor::GRACE};
 use role::{Readiness, Role, RoleContext};
 use serde_json::{Value, json};
 use tasks::{TaskFailure, Tasks};
+use tokio::time::timeout;
 
 use crate::loopback::{self, LOOPBACK};
 
@@ -92,7 +93,10 @@ impl Roles {
             failure = tasks.failed() => return Err(failure),
         }
         tasks.stop();
-        tasks.join().await;
+        if timeout(GRACE, tasks.join()).await.is_err() {
+            // Dropping the tasks aborts them: a product must not delay the stop of the server.
+            tracing::warn!(grace = ?GRACE, "aborting roles that did not stop in time");
+        }
         Ok(())
     }
 }

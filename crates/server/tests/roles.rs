@@ -126,3 +126,17 @@ async fn a_role_runs_with_its_own_rights_and_is_restarted_and_stopped() {
     server.shutdown().await.unwrap();
     assert!(ships.has_stopped.load(Ordering::SeqCst), "the stop waits for the role");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_does_not_stop_delays_the_server_only_for_its_grace_period() {
+    let deaf = Role::new("deaf", |context: RoleContext| async move {
+        context.readiness.ready();
+        std::future::pending().await
+    });
+    let config = Config { roles: vec![deaf], ..Config::in_memory() };
+    let request_timeout = config.limits.request_timeout;
+    let server = Server::start(config).await.unwrap();
+    until_readyz_has(&server, "[+]role/deaf ok").await;
+    let stopped = tokio::time::timeout(request_timeout, server.shutdown()).await;
+    stopped.expect("the server stops without the role").unwrap();
+}

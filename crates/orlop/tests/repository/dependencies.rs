@@ -60,7 +60,7 @@ const TESTS_MAY_IMPORT: &[&str] = &["oracle", "pgtest", "test-tools"];
 
 /// Additional imports of the tests of a product: they run the product on a server, which the product itself
 /// never imports.
-const TESTS_OF_PRODUCTS: &[(&str, &[&str])] = &[("example-routes", &["apiserver", "process", "store"])];
+const TESTS_OF_PRODUCTS: &[(&str, &[&str])] = &[("example-routes", &["process", "server"])];
 
 /// External crates that only these crates of the workspace may import, with the reason. `bench` measures the
 /// same work without Orlop's code, and so imports its dependencies.
